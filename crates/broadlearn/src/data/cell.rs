@@ -1,0 +1,213 @@
+//! What one cell may hold: the words for missing, the words for yes and no, and what to say about
+//! a cell that does not fit its column.
+
+use super::batch::Kind;
+use super::number;
+use crate::error::Error;
+
+/// The texts that always mean that a value is missing; so does a cell of blanks.
+const ALWAYS: [&str; 8] = ["NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?"];
+
+/// What counts as missing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Missing {
+    texts: Vec<Vec<u8>>,
+    /// Those of the texts that are numbers: `-999` is meant to match `-999.0` too.
+    numbers: Vec<f64>,
+}
+
+impl Missing {
+    /// The usual words and `more`.
+    pub(super) fn new(more: &[String]) -> Self {
+        let texts: Vec<Vec<u8>> = more.iter().map(|text| text.trim().into()).collect();
+        let numbers = texts.iter().filter_map(|text| number::parse(text)).collect();
+        Self { texts, numbers }
+    }
+
+    /// Whether a text without blanks around it means a missing value.
+    #[inline]
+    pub(super) fn is_text(&self, text: &[u8]) -> bool {
+        text.is_empty()
+            || (text.len() <= 4 && ALWAYS.iter().any(|word| word.as_bytes() == text))
+            || self.texts.iter().any(|word| word == text)
+    }
+
+    /// Whether a number means a missing value.
+    #[inline]
+    pub(super) fn is_number(&self, value: f64) -> bool {
+        value.is_nan() || self.numbers.contains(&value)
+    }
+}
+
+/// What a cell looks like when its column's kind is not yet known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    Missing,
+    Number,
+    /// A number with a decimal comma, which is not accepted but worth a word.
+    CommaNumber,
+    Boolean,
+    Other,
+}
+
+/// Looks at a cell.
+pub(super) fn look(cell: &[u8], missing: &Missing) -> Look {
+    let cell = cell.trim_ascii();
+    if missing.is_text(cell) {
+        return Look::Missing;
+    }
+    match number::parse(cell) {
+        Some(value) if missing.is_number(value) => Look::Missing,
+        Some(_) => Look::Number,
+        None if boolean(cell).is_some() => Look::Boolean,
+        None if is_comma_number(cell) => Look::CommaNumber,
+        None => Look::Other,
+    }
+}
+
+/// The truth value that a text spells.
+pub(super) fn boolean(text: &[u8]) -> Option<bool> {
+    let is = |word: &str| text.eq_ignore_ascii_case(word.as_bytes());
+    if is("true") || is("yes") {
+        Some(true)
+    } else if is("false") || is("no") {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+fn is_comma_number(text: &[u8]) -> bool {
+    let Some(comma) = text.iter().position(|byte| *byte == b',') else { return false };
+    let mut dotted = text.to_vec();
+    dotted[comma] = b'.';
+    number::parse(&dotted).is_some()
+}
+
+/// Why a cell does not fit its column.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Fault {
+    /// Neither a number nor missing.
+    NotNumber(String),
+    /// A number without a size.
+    Infinite(String),
+    /// Neither a truth value nor missing.
+    NotBoolean(String),
+    /// Bytes that are no text.
+    NotUtf8(String),
+}
+
+impl Fault {
+    /// The fault of a cell that should have held a value of the kind.
+    #[cold]
+    pub(super) fn new(kind: Kind, cell: &[u8]) -> Self {
+        let text = excerpt(cell);
+        match kind {
+            Kind::Number if number::parse(cell).is_some() => Self::Infinite(text),
+            Kind::Number => Self::NotNumber(text),
+            Kind::Boolean => Self::NotBoolean(text),
+            Kind::Text => Self::NotUtf8(text),
+        }
+    }
+
+    /// The error to show, for the cell at `place` in `column` of a table whose fields are
+    /// separated by `delimiter` (if it is such a table).
+    #[cold]
+    pub(super) fn error(self, place: String, column: &str, delimiter: Option<u8>) -> Error {
+        let column = shell_word(column);
+        let way_out = |text: &str| {
+            format!(
+                "correct it, declare it missing with `--missing {}`, or read the column as text \
+                 with `--text {column}`",
+                shell_word(text)
+            )
+        };
+        let error = match self {
+            Self::NotNumber(text) => {
+                let comma = delimiter.is_some_and(|byte| byte != b',');
+                let advice = if comma && is_comma_number(text.as_bytes()) {
+                    format!(
+                        "write numbers with a decimal point instead of a decimal comma, or read \
+                         the column as text with `--text {column}`"
+                    )
+                } else {
+                    way_out(&text)
+                };
+                Error::data(format!("text `{text}`")).expected("a number").advice(advice)
+            }
+            Self::Infinite(text) => Error::data(format!("the infinite value `{text}`"))
+                .expected("a finite number")
+                .advice(way_out(&text)),
+            Self::NotBoolean(text) => Error::data(format!("`{text}`"))
+                .expected("`true`, `false`, `yes` or `no`")
+                .advice(way_out(&text)),
+            Self::NotUtf8(text) => Error::data(format!("bytes that are not UTF-8 in `{text}`"))
+                .expected("text in UTF-8")
+                .advice("convert the file, for example with `iconv -f latin1 -t utf-8`"),
+        };
+        error.at(place)
+    }
+}
+
+/// The beginning of a cell, for a message.
+pub(super) fn excerpt(cell: &[u8]) -> String {
+    const LONGEST: usize = 40;
+    let mut head = cell;
+    if cell.len() > LONGEST * 4 {
+        head = &cell[..LONGEST * 4];
+    }
+    let text = String::from_utf8_lossy(head);
+    let mut chars = text.chars().map(|char| if char.is_control() { ' ' } else { char });
+    let mut short: String = chars.by_ref().take(LONGEST).collect();
+    if chars.next().is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// A text as one would type it in a shell.
+fn shell_word(text: &str) -> String {
+    let plain = |char: char| char.is_alphanumeric() || "_-+./:,%@".contains(char);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks() {
+        let missing = Missing::new(&["-999".into(), " unknown ".into()]);
+        for (cell, expected) in [
+            ("", Look::Missing),
+            ("  ", Look::Missing),
+            (" NA ", Look::Missing),
+            ("?", Look::Missing),
+            ("-nan", Look::Missing),
+            ("unknown", Look::Missing),
+            ("-999.0", Look::Missing),
+            (" 12 ", Look::Number),
+            ("inf", Look::Number),
+            ("Yes", Look::Boolean),
+            ("FALSE", Look::Boolean),
+            ("1,5", Look::CommaNumber),
+            ("1,5,6", Look::Other),
+            ("na", Look::Other),
+            ("nonesuch", Look::Other),
+        ] {
+            assert_eq!(look(cell.as_bytes(), &missing), expected, "{cell}");
+        }
+    }
+
+    #[test]
+    fn excerpts_are_short_and_words_are_quoted() {
+        assert_eq!(excerpt("a\nb".as_bytes()), "a b");
+        assert_eq!(excerpt("x".repeat(1000).as_bytes()), "x".repeat(40) + "…");
+        assert_eq!(shell_word("age"), "age");
+        assert_eq!(shell_word("it's so"), r"'it'\''s so'");
+    }
+}

@@ -1,0 +1,168 @@
+//! Tables as lines of text: CSV and its relatives.
+
+use super::batch::{Column, Kind};
+use super::builder::{Builder, Value};
+use super::cell::{Missing, excerpt};
+use super::input::Input;
+use super::reader::{Place, ReadOptions, Source, Table};
+use super::records::{Mark, Records};
+use super::sniff::{self, Sample};
+use crate::error::{Error, Result};
+
+/// How many bytes are looked at to find the delimiter.
+const DELIMITER_SAMPLE: usize = 64 << 10;
+/// How many rows, or bytes if these are fewer rows, are looked at to find the kinds.
+const KIND_ROWS: usize = 10_000;
+const KIND_BYTES: usize = 4 << 20;
+
+/// A table as lines of text.
+pub(super) struct Delimited {
+    records: Records,
+    table: Table,
+    /// The number of the first row of the latest batch, and the lines of all of its rows.
+    first_row: u64,
+    lines: Vec<u64>,
+}
+
+/// Looks at the first rows and stands before the first one of them.
+pub(super) fn open(input: Input, options: &ReadOptions) -> Result<Delimited> {
+    let name = input.name.clone();
+    let tabs = [".tsv", ".tab", ".tsv.gz", ".tab.gz"];
+    let tabs = tabs.iter().any(|extension| name.to_ascii_lowercase().ends_with(extension));
+    let mut records = Records::new(&name, input.stream());
+    let (text, ended) = records.peek(DELIMITER_SAMPLE)?;
+    let mark = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let delimiter = match options.delimiter {
+        Some(delimiter) => delimiter,
+        None if tabs => b'\t',
+        None => sniff::delimiter(&text[mark..], ended),
+    };
+    if matches!(delimiter, b'"' | b'\n' | b'\r') {
+        return Err(Error::setting("delimiter", excerpt(&[delimiter]))
+            .expected("another character than a quote or a line end"));
+    }
+    records.skip(mark);
+    records.set_delimiter(delimiter);
+
+    let start = records.mark();
+    let missing = Missing::new(&options.missing);
+    let (mut samples, below, names) = look(&mut records, start, &name, &missing)?;
+    let header = options.header.unwrap_or_else(|| sniff::has_header(&samples, delimiter));
+    records.rewind(if header { below } else { start });
+    records.release();
+    if !header {
+        samples.iter_mut().for_each(Sample::add_first);
+    }
+    let kinds = samples.iter().map(|sample| sample.kind(delimiter)).collect();
+    let columns = if header { header_names(&name, names)? } else { numbered(names.len()) };
+    let table = Table { name, columns, kinds, missing };
+    Ok(Delimited { records, table, first_row: 1, lines: Vec::new() })
+}
+
+/// Samples of all columns, the place below the first record, and the cells of that record.
+type Looked = (Vec<Sample>, Mark, Vec<Vec<u8>>);
+
+fn look(records: &mut Records, start: Mark, name: &str, missing: &Missing) -> Result<Looked> {
+    if !records.advance()? {
+        return Err(Error::data("an empty file")
+            .at(name)
+            .expected("a table with a header and at least one row"));
+    }
+    let width = records.len();
+    let names: Vec<Vec<u8>> = (0..width).map(|index| records.field(index).to_vec()).collect();
+    let mut samples: Vec<Sample> = names.iter().map(|cell| Sample::new(cell, missing)).collect();
+    let below = records.mark();
+    let mut rows = 0;
+    while rows < KIND_ROWS && (rows == 0 || records.bytes_since(start) < KIND_BYTES) {
+        if !advance(records, name, width)? {
+            break;
+        }
+        for (index, sample) in samples.iter_mut().enumerate() {
+            sample.add(records.field(index), missing);
+        }
+        rows += 1;
+    }
+    Ok((samples, below, names))
+}
+
+/// The next record, which must have as many fields as the table has columns.
+fn advance(records: &mut Records, name: &str, width: usize) -> Result<bool> {
+    while records.advance()? {
+        if records.len() == width {
+            return Ok(true);
+        }
+        if !records.is_only_blanks() {
+            return Err(ragged(records, name, width));
+        }
+    }
+    Ok(false)
+}
+
+#[cold]
+fn ragged(records: &Records, name: &str, width: usize) -> Error {
+    let fields =
+        |count: usize| if count == 1 { "1 field".into() } else { format!("{count} fields") };
+    let delimiter = match records.delimiter() {
+        b'\t' => "a tab".to_owned(),
+        b' ' => "a blank".to_owned(),
+        other => format!("`{}`", excerpt(&[other])),
+    };
+    Error::data(fields(records.len()))
+        .at(format!("{name}, line {}", records.line()))
+        .expected(format!("{width}, as in the first record"))
+        .advice(format!(
+            "correct the line, quote fields that contain {delimiter}, or give the right delimiter \
+             with `--delimiter`"
+        ))
+}
+
+fn header_names(name: &str, cells: Vec<Vec<u8>>) -> Result<Vec<String>> {
+    let named = |(index, cell): (usize, Vec<u8>)| match String::from_utf8(cell) {
+        Ok(text) if text.trim().is_empty() => Ok(format!("column{}", index + 1)),
+        Ok(text) => Ok(text.trim().to_owned()),
+        Err(error) => {
+            let text = excerpt(error.as_bytes());
+            Err(Error::data(format!("bytes that are not UTF-8 in the column name `{text}`"))
+                .at(format!("{name}, header"))
+                .expected("text in UTF-8")
+                .advice("convert the file, for example with `iconv -f latin1 -t utf-8`"))
+        }
+    };
+    cells.into_iter().enumerate().map(named).collect()
+}
+
+/// The names of columns that have none.
+pub(super) fn numbered(count: usize) -> Vec<String> {
+    (1..=count).map(|number| format!("column{number}")).collect()
+}
+
+impl Source for Delimited {
+    fn table(&self) -> &Table {
+        &self.table
+    }
+
+    fn read(&mut self, selection: &[(usize, Kind)], max_rows: usize) -> Result<Vec<Column>> {
+        let Self { records, table, lines, .. } = self;
+        let width = table.columns.len();
+        self.first_row += lines.len() as u64;
+        lines.clear();
+        let mut builders = Builder::all(selection);
+        while lines.len() < max_rows && advance(records, &table.name, width)? {
+            for (builder, (index, _)) in builders.iter_mut().zip(selection) {
+                let cell = Value::Cell(records.field(*index));
+                if let Err(fault) = builder.push(cell, &table.missing) {
+                    let place = table.place(Place::Line(records.line()), Some(*index));
+                    let column = &table.columns[*index];
+                    return Err(fault.error(place, column, Some(records.delimiter())));
+                }
+            }
+            lines.push(records.line());
+        }
+        Ok(builders.into_iter().map(Builder::finish).collect())
+    }
+
+    fn line(&self, row: u64) -> Option<u64> {
+        let index = usize::try_from(row.checked_sub(self.first_row)?).ok()?;
+        self.lines.get(index).copied()
+    }
+}

@@ -1,0 +1,33 @@
+//! Stage 1: tables in.
+//!
+//! A [`TableReader`] reads any format in batches of typed columns. [`TrainingData`] gathers them
+//! with their [`Roles`]; its [`Schema`] says how columns become numbers, and [`SchemaReader`] reads
+//! further tables by that schema, block by block. [`series`] makes data where there is no file.
+
+mod batch;
+mod builder;
+mod cell;
+mod number;
+mod input;
+mod records;
+mod sniff;
+mod delimited;
+mod npy;
+mod npz;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod reader;
+mod roles;
+mod schema;
+mod target;
+mod training;
+mod schema_reader;
+pub mod series;
+
+pub use batch::{Batch, Column, Kind, MISSING};
+pub use reader::{Format, ReadOptions, TableReader};
+pub use roles::Roles;
+pub use schema::{Encoding, InputColumn, Schema};
+pub use schema_reader::{Block, SchemaReader, Surprises};
+pub use target::{TargetSchema, Targets, Task};
+pub use training::{Samples, TrainingData, split};

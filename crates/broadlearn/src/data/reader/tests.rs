@@ -1,0 +1,712 @@
+//! The readers as their callers see them: rules, messages, and input that nobody meant.
+
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Cursor, Read, Write};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::{DeflateEncoder, GzEncoder};
+use proptest::prelude::*;
+
+use super::{Batch, Column, Format, Kind, ReadOptions, TableReader};
+use crate::data::MISSING;
+use crate::error::{Category, Error, Result};
+
+fn open(name: &str, bytes: impl Into<Vec<u8>>) -> Result<TableReader> {
+    open_with(name, bytes, &ReadOptions::default())
+}
+
+fn open_with(name: &str, bytes: impl Into<Vec<u8>>, options: &ReadOptions) -> Result<TableReader> {
+    TableReader::from_reader(name, Box::new(Cursor::new(bytes.into())), options)
+}
+
+/// All rows as texts; a missing value is a `-`.
+pub(in super::super) fn rows(table: &mut TableReader, max_rows: usize) -> Result<Vec<Vec<String>>> {
+    let mut rows = vec![];
+    while let Some(batch) = table.next_batch(max_rows)? {
+        assert_eq!(batch.first_row, rows.len() as u64 + 1);
+        rows.extend((0..batch.rows()).map(|row| cells(&batch, row)));
+    }
+    assert!(table.next_batch(max_rows)?.is_none());
+    Ok(rows)
+}
+
+fn cells(batch: &Batch, row: usize) -> Vec<String> {
+    let cell = |column: &Column| match column {
+        Column::Number(values) if values[row].is_nan() => "-".to_owned(),
+        Column::Number(values) => values[row].to_string(),
+        Column::Text { codes, .. } if codes[row] == MISSING => "-".to_owned(),
+        Column::Text { codes, levels } => levels[codes[row] as usize].clone(),
+    };
+    batch.columns.iter().map(cell).collect()
+}
+
+fn error(name: &str, bytes: impl Into<Vec<u8>>) -> Error {
+    open(name, bytes).and_then(|mut table| rows(&mut table, 100).map(drop)).unwrap_err()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(vec![], Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+mod delimited {
+    use super::*;
+
+    #[test]
+    fn a_plain_table() {
+        let text = "age,city,member\n31,Oslo,yes\n NA , Bergen ,No\n,?,\n-1.5e1,Oslo,TRUE\n";
+        let mut table = open("t.csv", text).unwrap();
+        assert_eq!(table.name(), "t.csv");
+        assert_eq!(table.columns(), ["age", "city", "member"]);
+        assert_eq!(table.kinds(), [Kind::Number, Kind::Text, Kind::Boolean]);
+        let expected =
+            [["31", "Oslo", "1"], ["-", "Bergen", "0"], ["-", "-", "-"], ["-15", "Oslo", "1"]];
+        assert_eq!(rows(&mut table, 3).unwrap(), expected);
+    }
+
+    #[test]
+    fn levels_are_those_of_the_batch() {
+        let mut table = open("t.csv", "name\na\nb\na\nb\nc\n").unwrap();
+        let text = |codes: &[u32], levels: &[&str]| Column::Text {
+            codes: codes.to_vec(),
+            levels: levels.iter().map(|level| (*level).to_owned()).collect(),
+        };
+        let batch = table.next_batch(3).unwrap().unwrap();
+        assert_eq!(batch.columns, [text(&[0, 1, 0], &["a", "b"])]);
+        let batch = table.next_batch(3).unwrap().unwrap();
+        assert_eq!((batch.first_row, batch.columns), (4, vec![text(&[0, 1], &["b", "c"])]));
+    }
+
+    #[test]
+    fn odd_spellings_of_a_file() {
+        let expected = [["1", "x,\ny"], ["2", "z"]];
+        let plain = "a,b\n1,\"x,\ny\"\n2,z\n";
+        let mut two_members = gzip(b"a,b\n1,\"x,");
+        two_members.extend(gzip(b"\ny\"\n2,z\n"));
+        for bytes in [
+            plain.into(),
+            format!("\u{feff}{plain}").into(),
+            plain.replace("\n2", "\r\n2").into(),
+            plain.trim_end().into(),
+            "a|b\n1|\"x,\ny\"\n2|z".into(),
+            "a;b\n1;\"x,\ny\"\n\n2;z".into(),
+            "a b\n1  \"x,\ny\"\n  2\tz  \n".into(),
+            gzip(plain.as_bytes()),
+            two_members,
+        ] {
+            let mut table = open("input", bytes).unwrap();
+            assert_eq!(table.columns(), ["a", "b"]);
+            assert_eq!(rows(&mut table, 100).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn options() {
+        let options = ReadOptions {
+            format: Some(Format::Delimited),
+            delimiter: Some(b':'),
+            header: Some(false),
+            missing: vec!["unknown".into(), "-9".into()],
+            kinds: vec![("column2".into(), Kind::Text)],
+        };
+        let mut table = open_with("t.npy", "1:2\nunknown:-9\n-9.0:3\n", &options).unwrap();
+        assert_eq!(table.columns(), ["column1", "column2"]);
+        assert_eq!(table.kinds(), [Kind::Number, Kind::Text]);
+        assert_eq!(rows(&mut table, 9).unwrap(), [["1", "2"], ["-", "-"], ["-", "3"]]);
+
+        let options = ReadOptions { kinds: vec![("z".into(), Kind::Text)], ..Default::default() };
+        let error = open_with("t.csv", "a,b\n1,2\n", &options).err().unwrap();
+        assert_eq!(error.to_string(), "t.csv: found no column `z`; expected one of `a`, `b`");
+        let options = ReadOptions { delimiter: Some(b'"'), ..Default::default() };
+        let error = open_with("t.csv", "a,b\n1,2\n", &options).err().unwrap();
+        assert_eq!(error.category(), Category::Setting);
+    }
+
+    #[test]
+    fn a_header_may_be_declared() {
+        let options = ReadOptions { header: Some(true), ..Default::default() };
+        let mut table = open_with("t.csv", "2019,2020\n1,2\n", &options).unwrap();
+        assert_eq!(table.columns(), ["2019", "2020"]);
+        assert_eq!(rows(&mut table, 9).unwrap(), [["1", "2"]]);
+        let options = ReadOptions { header: Some(false), ..Default::default() };
+        let table = open_with("t.csv", "a,b\nc,d\n", &options).unwrap();
+        assert_eq!(table.columns(), ["column1", "column2"]);
+    }
+
+    #[test]
+    fn names() {
+        assert_eq!(open("t.csv", ", b ,\n1,2,3\n").unwrap().columns(), ["column1", "b", "column3"]);
+        assert_eq!(
+            error("t.csv", "a,b,a,b,a\n1,2,3,4,5\n").to_string(),
+            "t.csv: found more than one column named `a`, `b`; expected a different name for each \
+             column"
+        );
+        let bytes = b"a,caf\xe9\n1,2\n";
+        assert_eq!(
+            error("t.csv", *bytes).to_string(),
+            "t.csv, header: found bytes that are not UTF-8 in the column name `caf\u{fffd}`; \
+             expected text in UTF-8"
+        );
+    }
+
+    #[test]
+    fn selected_columns_only() {
+        let text = b"a,b,c\n1,caf\xe9,3\n4,5,6\n";
+        let mut table = open("t.csv", *text).unwrap();
+        table.select(&[(2, Kind::Text), (0, Kind::Number), (2, Kind::Number)]).unwrap();
+        assert_eq!(rows(&mut table, 9).unwrap(), [["3", "1", "3"], ["6", "4", "6"]]);
+        let error = table.select(&[(0, Kind::Number)]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "t.csv: found a selection of columns after the first rows; expected it before them"
+        );
+
+        let mut table = open("t.csv", *text).unwrap();
+        assert_eq!(
+            table.select(&[(3, Kind::Number)]).unwrap_err().to_string(),
+            "t.csv: found column number 3; expected a number below 3, the number of columns"
+        );
+        assert!(table.select(&[]).is_err());
+        assert_eq!(
+            rows(&mut table, 9).unwrap_err().to_string(),
+            "t.csv, line 2, column `b`: found bytes that are not UTF-8 in `caf\u{fffd}`; expected \
+             text in UTF-8"
+        );
+    }
+
+    #[test]
+    fn an_odd_cell() {
+        let mut text = "id,age of dog\n".to_owned() + &"1,2\n".repeat(50);
+        text.insert_str(text.len() - 4, "7,unkn own\n");
+        let error = error("train.csv", text.as_str());
+        assert_eq!(error.category(), Category::Data);
+        assert_eq!(
+            error.to_string(),
+            "train.csv, line 51, column `age of dog`: found text `unkn own`; expected a number"
+        );
+        assert_eq!(
+            error.help().unwrap(),
+            "correct it, declare it missing with `--missing 'unkn own'`, or read the column as \
+             text with `--text 'age of dog'`"
+        );
+
+        let options = ReadOptions { missing: vec!["unkn own".into()], ..Default::default() };
+        let mut table = open_with("train.csv", text.as_str(), &options).unwrap();
+        assert_eq!(rows(&mut table, 100).unwrap()[49], ["7", "-"]);
+        let kinds = vec![("age of dog".into(), Kind::Text)];
+        let options = ReadOptions { kinds, ..Default::default() };
+        let mut table = open_with("train.csv", text.as_str(), &options).unwrap();
+        assert_eq!(rows(&mut table, 100).unwrap()[49], ["7", "unkn own"]);
+    }
+
+    #[test]
+    fn an_odd_cell_behind_the_sample() {
+        let text = "x,y\n".to_owned() + &"1,2\r\n".repeat(20_000) + "3,\"a\r\nb\"\r\n";
+        assert_eq!(
+            error("t.csv", text).to_string(),
+            "t.csv, line 20002, column `y`: found text `a  b`; expected a number"
+        );
+    }
+
+    #[test]
+    fn infinite_values() {
+        for (cell, shown) in [("inf", "inf"), (" 1e999", "1e999"), ("-Infinity", "-Infinity")] {
+            let text = format!("x\n1\n{cell}\n");
+            let expected = format!(
+                "t.csv, line 3, column `x`: found the infinite value `{shown}`; expected a finite number"
+            );
+            assert_eq!(error("t.csv", text.as_str()).to_string(), expected);
+        }
+        let options = ReadOptions { missing: vec!["inf".into()], ..Default::default() };
+        let mut table = open_with("t.csv", "x\n1\ninf\n", &options).unwrap();
+        assert_eq!(rows(&mut table, 9).unwrap(), [["1"], ["-"]]);
+    }
+
+    #[test]
+    fn decimal_commas() {
+        let error = error("t.csv", "x;y\n1,5;1\n2,5;2\n3,5;3\n");
+        let expected = "t.csv, line 2, column `x`: found text `1,5`; expected a number";
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(
+            error.help().unwrap(),
+            "write numbers with a decimal point instead of a decimal comma, or read the column as \
+             text with `--text x`"
+        );
+    }
+
+    #[test]
+    fn forced_booleans() {
+        let kinds = vec![("x".into(), Kind::Boolean)];
+        let options = ReadOptions { kinds, ..Default::default() };
+        let mut table = open_with("t.csv", "x\n1\n0\nyes\n2\n", &options).unwrap();
+        assert_eq!(
+            rows(&mut table, 9).unwrap_err().to_string(),
+            "t.csv, line 5, column `x`: found `2`; expected `true`, `false`, `yes` or `no`"
+        );
+    }
+
+    #[test]
+    fn ragged_rows() {
+        let error = error("t.csv", "a,b,c\r\n1,2,3\r\n\r\n4,5\r\n");
+        let expected = "t.csv, line 4: found 2 fields; expected 3, as in the first record";
+        assert_eq!(error.to_string(), expected);
+        let mut table = open("t.csv", "a,b\n1,2\n   \n3,4\n").unwrap();
+        assert_eq!(rows(&mut table, 9).unwrap(), [["1", "2"], ["3", "4"]]);
+    }
+
+    #[test]
+    fn files_without_rows() {
+        for bytes in [&b""[..], b"\n\r\n", b"\xef\xbb\xbf"] {
+            assert_eq!(
+                error("t.csv", bytes).to_string(),
+                "t.csv: found an empty file; expected a table with a header and at least one row"
+            );
+        }
+        let mut table = open("t.csv", "a,b\n").unwrap();
+        assert_eq!(table.columns(), ["a", "b"]);
+        assert!(table.next_batch(10).unwrap().is_none());
+        let mut table = open("t.csv", "a,b\nNA,\n").unwrap();
+        assert_eq!(table.kinds(), [Kind::Number, Kind::Number]);
+        assert_eq!(rows(&mut table, 9).unwrap(), [["-", "-"]]);
+    }
+
+    #[test]
+    fn places() {
+        let mut table = open("t.csv", "a,b\n1,x\n\n2,y\n3,z\n").unwrap();
+        assert_eq!(table.place(2, Some(1)), "t.csv, row 2, column `b`");
+        table.next_batch(2).unwrap();
+        assert_eq!(table.place(2, Some(1)), "t.csv, line 4, column `b`");
+        assert_eq!(table.place(1, None), "t.csv, line 2");
+        table.next_batch(2).unwrap();
+        assert_eq!(table.place(3, Some(7)), "t.csv, line 5");
+        assert_eq!(table.place(1, None), "t.csv, row 1");
+    }
+
+    #[test]
+    fn failures_of_the_input() {
+        /// Some good bytes, then an error.
+        struct Failing(&'static [u8]);
+        impl Read for Failing {
+            fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+                if self.0.is_empty() {
+                    return Err(std::io::Error::other("the cable fell out"));
+                }
+                self.0.read(buffer)
+            }
+        }
+        let input = Box::new(Failing(b"a,b\n1,2\n"));
+        let error =
+            TableReader::from_reader("t.csv", input, &ReadOptions::default()).err().unwrap();
+        assert_eq!(error.category(), Category::Io);
+        assert_eq!(error.to_string(), "t.csv: cannot read: the cable fell out");
+        let mut cut = gzip("a,b\n1,2\n".repeat(100).as_bytes());
+        cut.truncate(cut.len() - 10);
+        assert_eq!(super::error("t.csv.gz", cut).category(), Category::Io);
+
+        let mut table =
+            open("t.csv", "x\n1\n2\n3\n4\ny\n".repeat(4).replace("y\nx", "5\n5")).unwrap();
+        assert!(rows(&mut table, 2).is_err());
+        assert!(table.next_batch(2).is_err(), "no silent end after an error");
+    }
+
+    #[test]
+    fn files_on_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let options = ReadOptions::default();
+        let gone = TableReader::open(&path("gone.csv"), &options).err().unwrap();
+        assert_eq!(gone.category(), Category::NoInput);
+        let error = TableReader::open(folder.path(), &options).err().unwrap();
+        assert_eq!(error.category(), Category::NoInput);
+        assert!(error.to_string().ends_with(": cannot open: this is a directory"), "{error}");
+
+        for (name, bytes) in [
+            ("t.csv", b"a\tb\n1\t2\n".to_vec()),
+            ("t.tsv", b"a\tb\n1\t2\n".to_vec()),
+            ("noname", gzip(b"a,b\n1,2\n")),
+            ("t.csv.gz", gzip(b"a,b\n1,2\n")),
+        ] {
+            std::fs::write(path(name), bytes).unwrap();
+            let mut table = TableReader::open(&path(name), &options).unwrap();
+            assert_eq!(table.columns(), ["a", "b"]);
+            assert_eq!(rows(&mut table, 9).unwrap(), [["1", "2"]]);
+        }
+    }
+
+    #[test]
+    fn foreign_files() {
+        assert_eq!(
+            error("t.csv", *b"\xff\xfea\0,\0b\0").to_string(),
+            "t.csv: found text in UTF-16; expected plain or gzip-compressed text in UTF-8, NumPy, \
+             or Parquet"
+        );
+        assert!(error("t", *b"\x28\xb5\x2f\xfd....").to_string().contains("zstd"));
+        assert_eq!(open("t", "BZh,b\n1,2\n").unwrap().columns(), ["BZh", "b"]);
+        assert_eq!(open("t", "PAR1,PAR2\n1,2\n").unwrap().columns(), ["PAR1", "PAR2"]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(
+            cells in prop::collection::vec(("-?[0-9]{1,9}(\\.[0-9]{1,9})?", "[a-z][ -~é\n\r]{0,6}[a-z]"), 1..60),
+            style in 0usize..4,
+            delimiter in prop::sample::select(vec![b',', b';', b'\t', b'|']),
+            max_rows in 1usize..70,
+        ) {
+            let quoting = [
+                csv::QuoteStyle::Necessary,
+                csv::QuoteStyle::Always,
+                csv::QuoteStyle::NonNumeric,
+                csv::QuoteStyle::Necessary,
+            ][style];
+            let line_end =
+                if style == 3 { csv::Terminator::CRLF } else { csv::Terminator::Any(b'\n') };
+            let mut writer = csv::WriterBuilder::new()
+                .quote_style(quoting)
+                .delimiter(delimiter)
+                .terminator(line_end)
+                .from_writer(vec![]);
+            writer.write_record(["n", "t"]).unwrap();
+            for (number, text) in &cells {
+                writer.write_record([number, text]).unwrap();
+            }
+            let bytes = writer.into_inner().unwrap();
+            let options = ReadOptions {
+                delimiter: Some(delimiter),
+                header: Some(true),
+                kinds: vec![("t".into(), Kind::Text)],
+                ..Default::default()
+            };
+            let mut table = open_with("t.csv", bytes, &options).unwrap();
+            let expected: Vec<Vec<String>> = cells
+                .iter()
+                .map(|(number, text)| {
+                    let text = if text == "nan" || text == "null" { "-" } else { text };
+                    vec![number.parse::<f64>().unwrap().to_string(), text.to_owned()]
+                })
+                .collect();
+            prop_assert_eq!(rows(&mut table, max_rows).unwrap(), expected);
+        }
+    }
+}
+
+/// The bytes of a NumPy array.
+fn npy(descr: &str, fortran: bool, shape: &str, values: &[u8]) -> Vec<u8> {
+    let order = if fortran { "True" } else { "False" };
+    let text = format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((text.len() as u16).to_le_bytes());
+    bytes.extend(text.as_bytes());
+    bytes.extend(values);
+    bytes
+}
+
+fn doubles(values: &[f64]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+fn unicode(texts: &[&str], length: usize) -> Vec<u8> {
+    let padded = texts
+        .iter()
+        .flat_map(|text| text.chars().map(u32::from).chain(std::iter::repeat(0)).take(length));
+    padded.flat_map(u32::to_le_bytes).collect()
+}
+
+/// The bytes of an archive, with the headers that NumPy writes: no sizes before the members.
+fn npz(members: &[(&str, Vec<u8>)], deflated: bool) -> Vec<u8> {
+    let (mut archive, mut directory) = (vec![], vec![]);
+    for (name, bytes) in members {
+        let mut sum = flate2::Crc::new();
+        sum.update(bytes);
+        let packed = if deflated {
+            let mut encoder = DeflateEncoder::new(vec![], Compression::fast());
+            encoder.write_all(bytes).unwrap();
+            encoder.finish().unwrap()
+        } else {
+            bytes.clone()
+        };
+        let method: u16 = if deflated { 8 } else { 0 };
+        let begin = archive.len() as u32;
+        archive.extend(b"PK\x03\x04\x2d\0\0\0");
+        archive.extend(method.to_le_bytes());
+        archive.extend([0; 8]);
+        archive.extend([0xff; 8]);
+        archive.extend((name.len() as u16).to_le_bytes());
+        archive.extend([20, 0]);
+        archive.extend(name.as_bytes());
+        archive.extend([1, 0, 16, 0]);
+        archive.extend([0; 16]);
+        archive.extend(&packed);
+        directory.extend(b"PK\x01\x02\x2d\0\x2d\0\0\0");
+        directory.extend(method.to_le_bytes());
+        directory.extend([0; 4]);
+        directory.extend(sum.sum().to_le_bytes());
+        directory.extend((packed.len() as u32).to_le_bytes());
+        directory.extend((bytes.len() as u32).to_le_bytes());
+        directory.extend((name.len() as u16).to_le_bytes());
+        directory.extend([0; 12]);
+        directory.extend(begin.to_le_bytes());
+        directory.extend(name.as_bytes());
+    }
+    let begin = archive.len() as u32;
+    archive.extend(&directory);
+    archive.extend(b"PK\x05\x06\0\0\0\0");
+    archive.extend((members.len() as u16).to_le_bytes());
+    archive.extend((members.len() as u16).to_le_bytes());
+    archive.extend((directory.len() as u32).to_le_bytes());
+    archive.extend(begin.to_le_bytes());
+    archive.extend([0, 0]);
+    archive
+}
+
+mod numpy {
+    use super::*;
+
+    #[test]
+    fn every_type() {
+        for (descr, values) in [
+            ("'<f8'", doubles(&[1.0, 0.0])),
+            ("'<f4'", [1f32, 0.0].iter().flat_map(|value| value.to_le_bytes()).collect()),
+            ("'>f4'", [1f32, 0.0].iter().flat_map(|value| value.to_be_bytes()).collect()),
+            ("'|i1'", vec![1, 0]),
+            ("'|u1'", vec![1, 0]),
+            ("'<i2'", vec![1, 0, 0, 0]),
+            ("'>u2'", vec![0, 1, 0, 0]),
+            ("'>i4'", vec![0, 0, 0, 1, 0, 0, 0, 0]),
+            ("'<u8'", vec![1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+            ("'|b1'", vec![1, 0]),
+            ("'<U2'", unicode(&["1", "0"], 2)),
+            ("'|S3'", b"1\0\x000\0\0".to_vec()),
+        ] {
+            for version in [1, 2, 3] {
+                let mut bytes = npy(descr, false, "(2,)", &values);
+                if version > 1 {
+                    bytes[6] = version;
+                    bytes.splice(10..10, [0, 0]);
+                }
+                let mut table = open("input", bytes).unwrap();
+                assert_eq!(table.columns(), ["column1"]);
+                assert_eq!(rows(&mut table, 1).unwrap(), [["1"], ["0"]], "{descr}");
+            }
+        }
+        let mut table = open("a.npy", npy("'<i2'", false, "(1,)", &[0xfe, 0xff])).unwrap();
+        assert_eq!(rows(&mut table, 1).unwrap(), [["-2"]]);
+    }
+
+    #[test]
+    fn both_orders() {
+        let by_rows = npy("'<f8'", false, "(3, 2)", &doubles(&[1.0, 2.0, 3.0, f64::NAN, 5.0, 6.0]));
+        let by_columns =
+            npy("'<f8'", true, "(3, 2)", &doubles(&[1.0, 3.0, 5.0, 2.0, f64::NAN, 6.0]));
+        let folder = tempfile::tempdir().unwrap();
+        for bytes in [by_rows, by_columns] {
+            for max_rows in 1..5 {
+                let path = folder.path().join("a.npy");
+                std::fs::write(&path, &bytes).unwrap();
+                for mut table in [
+                    open("a.npy", bytes.clone()).unwrap(),
+                    open("a.npy", gzip(&bytes)).unwrap(),
+                    TableReader::open(&path, &ReadOptions::default()).unwrap(),
+                ] {
+                    assert_eq!(table.columns(), ["column1", "column2"]);
+                    table.select(&[(1, Kind::Number), (0, Kind::Text)]).unwrap();
+                    let expected = [["2", "1"], ["-", "3"], ["6", "5"]];
+                    assert_eq!(rows(&mut table, max_rows).unwrap(), expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn archives() {
+        let members = [
+            ("X.npy", npy("'<f8'", true, "(2, 3)", &doubles(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]))),
+            ("fs.npy", npy("'|O'", false, "()", b"pickle")),
+            ("notes.txt", b"hello".to_vec()),
+            ("y.npy", npy("'<U3'", false, "(2,)", &unicode(&["cat", "NA"], 3))),
+            ("w.npy", npy("'|u1'", false, "(2, 1)", &[7, 8])),
+        ];
+        for deflated in [false, true] {
+            for max_rows in [1, 2, 3] {
+                let mut table = open("a", npz(&members, deflated)).unwrap();
+                assert_eq!(table.columns(), ["X1", "X2", "X3", "y", "w1"]);
+                assert_eq!(table.kinds()[2..4], [Kind::Number, Kind::Text]);
+                let expected = [["1", "2", "3", "cat", "7"], ["4", "5", "6", "-", "8"]];
+                assert_eq!(rows(&mut table, max_rows).unwrap(), expected);
+            }
+            let mut table = open("a.npz", npz(&members, deflated)).unwrap();
+            table.select(&[(3, Kind::Text), (1, Kind::Number)]).unwrap();
+            assert_eq!(rows(&mut table, 9).unwrap(), [["cat", "2"], ["-", "5"]]);
+        }
+    }
+
+    #[test]
+    fn lies_and_damage() {
+        let values = doubles(&[1.0, 2.0]);
+        let message = |bytes| error("a.npy", bytes).to_string();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npy");
+        let huge = npy("'<f8'", false, "(1000000000000, 4)", &values);
+        std::fs::write(&path, &huge).unwrap();
+        let error = TableReader::open(&path, &ReadOptions::default()).err().unwrap().to_string();
+        let end = "a.npy: found 16 bytes of values; expected 32000000000000 as its header says";
+        assert!(error.ends_with(end), "{error}");
+        assert_eq!(
+            message(huge),
+            "a.npy: found the end of the file soon after row 0; expected as many rows as its \
+             header says"
+        );
+        assert_eq!(
+            message(npy("'<f8'", true, "(1000000000000, 4)", &values)),
+            "a.npy: found 16 bytes of values; expected 32000000000000 as its header says"
+        );
+        let shape = "(4294967296, 4294967296)";
+        assert!(message(npy("'<f8'", false, shape, &values)).starts_with("a.npy: found the shape"));
+        assert_eq!(
+            message(npy("'<f8'", false, "(2, 2, 2)", &values)),
+            "a.npy: found an array of the shape (2, 2, 2); expected one or two dimensions"
+        );
+        assert_eq!(
+            message(npy("'<f8'", false, "()", &values)),
+            "a.npy: found a single value without dimensions; expected an array of one or two \
+             dimensions"
+        );
+        assert_eq!(
+            message(npy("'<f8'", false, "(2, 0)", &values)),
+            "a.npy: found an array of the shape (2, 0); expected from 1 to 1048576 columns"
+        );
+        assert_eq!(
+            message(b"\x93NUMPY\x02\0\xff\xff\xff\xff".to_vec()),
+            "a.npy: found a header of 4294967295 bytes; expected a NumPy array as written by \
+             `numpy.save`"
+        );
+        assert_eq!(
+            message(b"a,b\n1,2\n3,4\n".to_vec()),
+            "a.npy: found other first bytes than those of a NumPy array; expected a NumPy array \
+             as written by `numpy.save`"
+        );
+        assert_eq!(
+            message(npy("'<f8'", false, "(1, 2)", &doubles(&[1.0, f64::INFINITY]))),
+            "a.npy, row 1, column `column2`: found the infinite value `inf`; expected a finite \
+             number"
+        );
+    }
+
+    #[test]
+    fn damaged_archives() {
+        let message = |members: &[(&str, Vec<u8>)]| error("a.npz", npz(members, true)).to_string();
+        let array = |rows: usize| npy("'|u1'", false, &format!("({rows},)"), &vec![1; rows]);
+        assert_eq!(
+            message(&[("X.npy", array(3)), ("y.npy", array(2))]),
+            "a.npz: found arrays with different numbers of rows (`X` has 3, `y` has 2); expected \
+             the same number in all"
+        );
+        assert_eq!(
+            message(&[("X.npy", npy("'|u1'", false, "(1, 1, 1)", &[1]))]),
+            "a.npz, array `X`: found an array of the shape (1, 1, 1); expected one or two \
+             dimensions"
+        );
+        assert_eq!(
+            message(&[("X1.npy", array(3)), ("X.npy", npy("'|u1'", false, "(3, 1)", &[1, 2, 3]))]),
+            "a.npz: found more than one column named `X1`; expected a different name for each \
+             column"
+        );
+        assert_eq!(
+            message(&[("a.txt", vec![])]),
+            "a.npz: found an archive without arrays; expected arrays as written by `numpy.savez`"
+        );
+        assert_eq!(
+            error("a.npz", "not an archive").to_string(),
+            "a.npz: found no directory of an archive; expected an archive as written by \
+             `numpy.savez`"
+        );
+
+        let good = npz(&[("X.npy", array(3))], false);
+        let mut wrong = good.clone();
+        let at = wrong.windows(3).position(|bytes| bytes == [1, 1, 1]).unwrap();
+        wrong[at] = 2;
+        assert_eq!(
+            error("a.npz", wrong).to_string(),
+            "a.npz, array `X`: cannot read: the checksum is wrong"
+        );
+        let mut zip64 = good;
+        let end = zip64.len() - 22;
+        zip64[end + 16..end + 20].fill(0xff);
+        assert_eq!(
+            error("a.npz", zip64).to_string(),
+            "a.npz: found an archive in the ZIP64 format, which this library cannot read; \
+             expected less than 4 GB"
+        );
+    }
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn parquet_needs_another_build() {
+    for name in ["t.parquet", "t"] {
+        let error = error(name, *b"PAR1\x15\x04");
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "{name}: found a Parquet file, which this build cannot read; expected delimited \
+                 text or NumPy arrays"
+            )
+        );
+        assert!(error.help().unwrap().contains("--features parquet"));
+    }
+}
+
+/// Whatever the bytes are: rows or an error, never a panic and never much memory.
+#[test]
+fn damaged_files_do_no_harm() {
+    let text = "a,b,c\n1,x,yes\n2.5,\"y \"\"z\"\"\",no\n,NA,?\n1e5,\"m\nn\",true\n";
+    let array = npy("'<f8'", true, "(2, 3)", &doubles(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]));
+    let labels = npy("'<U3'", false, "(2,)", &unicode(&["cat", "dog"], 3));
+    let members = [("X.npy", array.clone()), ("y.npy", labels.clone())];
+    #[cfg_attr(not(feature = "parquet"), allow(unused_mut))]
+    let mut files = vec![
+        ("t.csv", text.into()),
+        ("t", gzip(text.as_bytes())),
+        ("t.npy", array),
+        ("t.npy", labels),
+        ("t.npz", npz(&members, false)),
+        ("t.npz", npz(&members, true)),
+    ];
+    #[cfg(feature = "parquet")]
+    files.push(("t.parquet", super::super::parquet::tests::sample()));
+    let mut state = 1u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % below
+    };
+    let (mut good, mut bad) = (0, 0);
+    for (name, bytes) in files {
+        for _ in 0..3000 {
+            let mut bytes: Vec<u8> = bytes.clone();
+            for _ in 0..=random(3) {
+                let at = random(bytes.len());
+                match random(6) {
+                    0 => bytes[at] = random(256) as u8,
+                    1 => bytes[at] ^= 1 << random(8),
+                    2 => bytes[at] = [0, 0xff, 0x7f, 0x80, b'"', b'9'][random(6)],
+                    3 => bytes.truncate(at.max(1)),
+                    4 => {
+                        bytes.remove(at);
+                        bytes.push(0);
+                    }
+                    _ => bytes.insert(at, b"\",\n0123456789"[random(13)]),
+                }
+            }
+            let result = open(Path::new(name).to_str().unwrap(), bytes)
+                .and_then(|mut table| rows(&mut table, 1 + random(5)));
+            match result {
+                Ok(_) => good += 1,
+                Err(_) => bad += 1,
+            }
+        }
+    }
+    assert!(good > 1000 && bad > 1000, "{good} {bad}");
+}

@@ -1,0 +1,164 @@
+//! Reads tables by the schema of a model: columns matched by name, rows in blocks.
+
+use super::batch::Kind;
+use super::reader::{TableReader, list};
+use super::schema::Schema;
+use super::target::{Targets, missing_rows};
+use super::{Batch, Column};
+use crate::error::{Error, Result};
+use faer::Mat;
+use std::collections::BTreeMap;
+
+/// What did not fit the schema but is no error: counted, so that it can be said once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surprises {
+    /// By input column: cells with a category that training had not seen.
+    pub unseen: BTreeMap<usize, u64>,
+    /// Rows left out for want of a target.
+    pub without_target: u64,
+}
+
+impl Surprises {
+    pub(super) fn add_unseen(&mut self, column: usize, count: u64) {
+        *self.unseen.entry(column).or_default() += count;
+    }
+}
+
+/// Some rows as numbers.
+pub struct Block {
+    /// The number of the first row, counted from 1.
+    pub first_row: u64,
+    /// Inputs, one row per row of the table.
+    pub x: Mat<f64>,
+    /// Targets, if they were asked for.
+    pub targets: Option<Targets>,
+    /// Sample weights, if targets were asked for and the table has the weight column.
+    pub weights: Option<Vec<f64>>,
+}
+
+/// Reads blocks of numbers from a table.
+pub struct SchemaReader<'a> {
+    reader: TableReader,
+    schema: &'a Schema,
+    targets: Vec<usize>,
+    weight: bool,
+    drop_missing_target: bool,
+    surprises: Surprises,
+}
+
+impl<'a> SchemaReader<'a> {
+    /// Matches the columns of a table with the schema. Other columns are ignored, the order is
+    /// irrelevant.
+    ///
+    /// # Errors
+    /// If a column is missing.
+    pub fn new(
+        mut reader: TableReader,
+        schema: &'a Schema,
+        with_target: bool,
+        drop_missing_target: bool,
+    ) -> Result<Self> {
+        let mut selection: Vec<(usize, Kind)> = Vec::new();
+        let mut absent: Vec<&str> = Vec::new();
+        let place = |name: &str| reader.columns().iter().position(|column| column == name);
+        for input in &schema.inputs {
+            match place(&input.name) {
+                Some(column) => selection.push((column, input.kind)),
+                None => absent.push(&input.name),
+            }
+        }
+        let mut targets = Vec::new();
+        if with_target {
+            for (name, kind) in schema.target.columns() {
+                match place(name) {
+                    Some(column) => {
+                        selection.push((column, kind));
+                        targets.push(column);
+                    }
+                    None => absent.push(name),
+                }
+            }
+        }
+        if !absent.is_empty() {
+            let columns: Vec<&str> = reader.columns().iter().map(String::as_str).collect();
+            let what = if absent.len() == 1 { "column" } else { "columns" };
+            return Err(Error::data(format!("no {what} {}", list(&absent)))
+                .at(reader.name())
+                .expected("every column that the model was trained with")
+                .advice(format!(
+                    "the table has {}; if it has no header, give it the names of the training table",
+                    list(&columns)
+                )));
+        }
+        let weight = match schema.weight.as_deref().and_then(place) {
+            Some(column) if with_target => {
+                selection.push((column, Kind::Number));
+                true
+            }
+            _ => false,
+        };
+        reader.select(&selection)?;
+        let surprises = Surprises::default();
+        Ok(Self { reader, schema, targets, weight, drop_missing_target, surprises })
+    }
+
+    /// The table's name, for messages.
+    pub fn name(&self) -> &str {
+        self.reader.name()
+    }
+
+    /// What did not fit the schema so far.
+    pub fn surprises(&self) -> &Surprises {
+        &self.surprises
+    }
+
+    /// The next rows, at most `max_rows`; `None` after the last.
+    pub fn next_block(&mut self, max_rows: usize) -> Result<Option<Block>> {
+        let Some(Batch { first_row, mut columns }) = self.reader.next_batch(max_rows)? else {
+            return Ok(None);
+        };
+        let inputs = self.schema.inputs.len();
+        let mut rows: Vec<u64> = Vec::new();
+        if !self.targets.is_empty() {
+            let missing = missing_rows(&columns[inputs..inputs + self.targets.len()]);
+            if let (Some(&row), false) = (missing.first(), self.drop_missing_target) {
+                let place =
+                    self.reader.place(first_row + row as u64, self.targets.first().copied());
+                return Err(Error::data("no target")
+                    .at(place)
+                    .expected("a target in every row")
+                    .advice("fill it in, or leave such rows out with --drop-missing-target"));
+            }
+            let count = columns[0].len();
+            rows = (0..count)
+                .filter(|row| missing.binary_search(row).is_err())
+                .map(|row| first_row + row as u64)
+                .collect();
+            if !missing.is_empty() {
+                self.surprises.without_target += missing.len() as u64;
+                columns.iter_mut().for_each(|column| super::training::remove_rows(column, &missing));
+            }
+        }
+        let weights = if self.weight {
+            match columns.pop() {
+                Some(Column::Number(values)) => Some(values),
+                _ => None,
+            }
+        } else {
+            None
+        };
+        let target_columns = columns.split_off(inputs);
+        let rows_left = columns.first().map_or(0, Column::len);
+        let x = self.schema.encode(rows_left, columns, &mut self.surprises);
+        let targets = if self.targets.is_empty() {
+            None
+        } else {
+            let place = |row: usize| {
+                let number = rows.get(row).copied().unwrap_or(first_row);
+                self.reader.place(number, self.targets.first().copied())
+            };
+            Some(self.schema.target.encode(&target_columns, &place)?)
+        };
+        Ok(Some(Block { first_row, x, targets, weights }))
+    }
+}

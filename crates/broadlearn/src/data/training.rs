@@ -1,0 +1,310 @@
+//! A training table: inputs, targets and weights, in memory.
+
+use super::batch::{Column, MISSING};
+use super::reader::TableReader;
+use super::roles::{Resolved, Roles};
+use super::schema::{Encoding, InputColumn, Schema};
+use super::schema_reader::Surprises;
+use super::target::{TargetSchema, Targets, missing_rows};
+use crate::error::{Error, Result};
+use crate::features::draw::{Purpose, Stream};
+use crate::progress::{Observer, report};
+use faer::Mat;
+use std::collections::HashMap;
+
+/// Rows are parsed in batches of this size.
+const BATCH_ROWS: usize = 8192;
+
+/// A table with known roles.
+///
+/// ```
+/// use broadlearn::data::{ReadOptions, Roles, TableReader, TrainingData};
+/// let text = "size,colour,price\n1,red,10\n2,blue,20\n3,red,30\n4,red,40\n";
+/// let mut reader =
+///     TableReader::from_reader("shop", Box::new(text.as_bytes()), &ReadOptions::default())?;
+/// let data = TrainingData::read(&mut reader, &Roles::target("price"), &mut broadlearn::unobserved)?;
+/// let all: Vec<usize> = (0..data.len()).collect();
+/// let schema = data.schema(&all)?;
+/// assert_eq!(schema.encoded_names(), ["size", "colour=blue", "colour=red"]);
+/// let samples = data.samples(&schema, &all)?;
+/// assert_eq!(samples.x[(1, 1)], 1.0);
+/// # Ok::<(), broadlearn::Error>(())
+/// ```
+pub struct TrainingData {
+    name: String,
+    input_names: Vec<(String, super::Kind)>,
+    inputs: Vec<Column>,
+    target_names: Vec<String>,
+    targets: Vec<Column>,
+    weight: Option<(String, Vec<f64>)>,
+    target: TargetSchema,
+    max_categories: usize,
+    dropped: usize,
+}
+
+/// Numbers ready to be fitted or scored.
+pub struct Samples {
+    /// Inputs, one row per sample.
+    pub x: Mat<f64>,
+    /// Targets.
+    pub targets: Targets,
+    /// Sample weights.
+    pub weights: Option<Vec<f64>>,
+    /// What did not fit the schema.
+    pub surprises: Surprises,
+}
+
+impl TrainingData {
+    /// Reads a table to its end.
+    pub fn read(
+        reader: &mut TableReader,
+        roles: &Roles,
+        observer: &mut Observer<'_>,
+    ) -> Result<Self> {
+        let resolved = Resolved::new(reader, roles)?;
+        let selection = resolved.selection(reader);
+        reader.select(&selection)?;
+        let mut columns: Vec<Column> = Vec::new();
+        let mut missing_places = MissingTargets::default();
+        let (target_start, target_end) =
+            (resolved.inputs.len(), resolved.inputs.len() + resolved.target.len());
+        while let Some(mut batch) = reader.next_batch(BATCH_ROWS)? {
+            let missing = missing_rows(&batch.columns[target_start..target_end]);
+            missing_places.note(reader, batch.first_row, &missing, &resolved.target);
+            if let Some(weights) = resolved.weight.and_then(|_| batch.columns.last()) {
+                check_weights(reader, batch.first_row, weights, resolved.weight)?;
+            }
+            if !missing.is_empty() {
+                batch.columns.iter_mut().for_each(|column| remove_rows(column, &missing));
+            }
+            report(observer, "reading rows", batch.first_row + batch.rows() as u64 - 1, None)?;
+            append(&mut columns, batch.columns);
+        }
+        missing_places.check(roles.drop_missing_target, reader)?;
+        let rows = columns.first().map_or(0, Column::len);
+        if rows == 0 {
+            let found = if missing_places.count > 0 { "no row with a target" } else { "no rows" };
+            return Err(Error::data(found).at(reader.name()).expected("at least one row of data"));
+        }
+
+        let name_of = |column: usize| reader.columns()[column].clone();
+        let weight = resolved.weight.and_then(|column| match columns.pop() {
+            Some(Column::Number(values)) => Some((name_of(column), values)),
+            _ => None,
+        });
+        let targets = columns.split_off(target_start);
+        let target_names: Vec<String> = resolved.target.iter().map(|&c| name_of(c)).collect();
+        let target = TargetSchema::find(&target_names, &targets, roles.task, reader.name())?;
+        Ok(Self {
+            name: reader.name().to_owned(),
+            input_names: selection[..target_start].iter().map(|&(c, k)| (name_of(c), k)).collect(),
+            inputs: columns,
+            target_names,
+            targets,
+            weight,
+            target,
+            max_categories: roles.max_categories,
+            dropped: missing_places.count,
+        })
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.targets.first().map_or(0, Column::len)
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of rows that were left out for want of a target.
+    pub fn dropped(&self) -> usize {
+        self.dropped
+    }
+
+    /// What the target is.
+    pub fn target(&self) -> &TargetSchema {
+        &self.target
+    }
+
+    /// How the columns become numbers, found on these rows.
+    pub fn schema(&self, rows: &[usize]) -> Result<Schema> {
+        let weights = self.weights(rows);
+        // The classes of the whole table are known: a class absent from the training rows would be
+        // an output that is never right, and rows of it could not be scored.
+        let inputs = self
+            .input_names
+            .iter()
+            .zip(&self.inputs)
+            .map(|((name, kind), column)| {
+                let place = format!("{}, column `{name}`", self.name);
+                let encoding = Encoding::find(
+                    &select(column, rows),
+                    *kind,
+                    weights.as_deref(),
+                    self.max_categories,
+                    &place,
+                )?;
+                Ok(InputColumn { name: name.clone(), kind: *kind, encoding })
+            })
+            .collect::<Result<_>>()?;
+        let weight = self.weight.as_ref().map(|(name, _)| name.clone());
+        Ok(Schema { inputs, target: self.target.clone(), weight })
+    }
+
+    /// These rows as numbers.
+    pub fn samples(&self, schema: &Schema, rows: &[usize]) -> Result<Samples> {
+        let mut surprises = Surprises::default();
+        let inputs = self.inputs.iter().map(|column| select(column, rows));
+        let targets: Vec<Column> = self.targets.iter().map(|column| select(column, rows)).collect();
+        let place = |row: usize| {
+            let names: Vec<&str> = self.target_names.iter().map(String::as_str).collect();
+            format!("{}, row {}, column {}", self.name, rows[row] + 1, super::reader::list(&names))
+        };
+        Ok(Samples {
+            x: schema.encode(rows.len(), inputs, &mut surprises),
+            targets: schema.target.encode(&targets, &place)?,
+            weights: self.weights(rows),
+            surprises,
+        })
+    }
+
+    /// All rows as numbers, in place of the table: its columns are freed one by one.
+    pub fn into_samples(self, schema: &Schema) -> Result<Samples> {
+        let rows = self.len();
+        let mut surprises = Surprises::default();
+        let place = |row: usize| format!("{}, row {}", self.name, row + 1);
+        let targets = schema.target.encode(&self.targets, &place)?;
+        let weights = self.weight.map(|(_, weights)| weights);
+        let x = schema.encode(rows, self.inputs, &mut surprises);
+        Ok(Samples { x, targets, weights, surprises })
+    }
+
+    fn weights(&self, rows: &[usize]) -> Option<Vec<f64>> {
+        let (_, weights) = self.weight.as_ref()?;
+        Some(rows.iter().map(|&row| weights[row]).collect())
+    }
+}
+
+/// Splits the numbers 0 .. n into training and test rows, each in ascending order. At least one row
+/// goes to either side if there are two.
+pub fn split(n: usize, test_share: f64, seed: u64) -> (Vec<usize>, Vec<usize>) {
+    let order = Stream::new(seed, Purpose::Holdout, 0).permutation(n);
+    let count = ((n as f64 * test_share).round() as usize).clamp(n.min(2) / 2, n.saturating_sub(1));
+    let (test, train) = order.split_at(count);
+    let sorted = |rows: &[usize]| {
+        let mut rows = rows.to_vec();
+        rows.sort_unstable();
+        rows
+    };
+    (sorted(train), sorted(test))
+}
+
+/// Rows without a target: how many, and where the first ones are.
+#[derive(Default)]
+struct MissingTargets {
+    count: usize,
+    places: Vec<String>,
+}
+
+impl MissingTargets {
+    fn note(&mut self, reader: &TableReader, first_row: u64, rows: &[usize], targets: &[usize]) {
+        const NAMED: usize = 5;
+        self.count += rows.len();
+        for &row in rows.iter().take(NAMED.saturating_sub(self.places.len())) {
+            let column = if self.places.is_empty() { targets.first().copied() } else { None };
+            self.places.push(reader.place(first_row + row as u64, column));
+        }
+    }
+
+    fn check(&self, drop: bool, reader: &TableReader) -> Result<()> {
+        if drop || self.count == 0 {
+            return Ok(());
+        }
+        // "data.csv, line 7, column `y`; line 9; line 12; ..." without repeating the file's name.
+        let prefix = format!("{}, ", reader.name());
+        let mut place = self.places.join("; ").replacen(&prefix, "\u{0}", 1).replace(&prefix, "");
+        place = place.replace('\u{0}', &prefix);
+        if self.count > self.places.len() {
+            place.push_str("; ...");
+        }
+        Err(Error::data(format!("{} rows without a target", self.count))
+            .at(place)
+            .expected("a target in every row")
+            .advice("fill them in, or leave these rows out with --drop-missing-target"))
+    }
+}
+
+fn check_weights(
+    reader: &TableReader,
+    first_row: u64,
+    weights: &Column,
+    column: Option<usize>,
+) -> Result<()> {
+    let Column::Number(values) = weights else { return Ok(()) };
+    match values.iter().position(|&value| value.is_nan() || value < 0.0) {
+        None => Ok(()),
+        Some(row) => {
+            let found =
+                if values[row].is_nan() { "no weight".into() } else { format!("weight {}", values[row]) };
+            Err(Error::data(found)
+                .at(reader.place(first_row + row as u64, column))
+                .expected("a weight of 0 or more"))
+        }
+    }
+}
+
+fn append(columns: &mut Vec<Column>, batch: Vec<Column>) {
+    if columns.is_empty() {
+        *columns = batch;
+        return;
+    }
+    for (column, part) in columns.iter_mut().zip(batch) {
+        match (column, part) {
+            (Column::Number(values), Column::Number(more)) => values.extend(more),
+            (Column::Text { codes, levels }, Column::Text { codes: more, levels: found }) => {
+                let known: HashMap<&str, u32> =
+                    levels.iter().zip(0..).map(|(level, code)| (level.as_str(), code)).collect();
+                let mut fresh = Vec::new();
+                let translated: Vec<u32> = found
+                    .into_iter()
+                    .map(|level| match known.get(level.as_str()) {
+                        Some(&code) => code,
+                        None => {
+                            fresh.push(level);
+                            (known.len() + fresh.len() - 1) as u32
+                        }
+                    })
+                    .collect();
+                levels.extend(fresh);
+                codes.extend(
+                    more.iter().map(|&c| if c == MISSING { MISSING } else { translated[c as usize] }),
+                );
+            }
+            _ => unreachable!("a reader keeps the kinds of its columns"),
+        }
+    }
+}
+
+pub(super) fn remove_rows(column: &mut Column, rows: &[usize]) {
+    let mut row = 0;
+    let mut keep = || {
+        row += 1;
+        rows.binary_search(&(row - 1)).is_err()
+    };
+    match column {
+        Column::Number(values) => values.retain(|_| keep()),
+        Column::Text { codes, .. } => codes.retain(|_| keep()),
+    }
+}
+
+fn select(column: &Column, rows: &[usize]) -> Column {
+    match column {
+        Column::Number(values) => Column::Number(rows.iter().map(|&row| values[row]).collect()),
+        Column::Text { codes, levels } => Column::Text {
+            codes: rows.iter().map(|&row| codes[row]).collect(),
+            levels: levels.clone(),
+        },
+    }
+}

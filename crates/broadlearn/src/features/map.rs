@@ -1,0 +1,187 @@
+//! The finished map x -> u: groups of nodes with fixed weights, in the order of U's columns.
+
+use super::Activation;
+use crate::linalg::{parallelism, slice_of_column};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Where the inputs of a group of nodes come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The scaled inputs: the group is a feature group.
+    Inputs,
+    /// The feature groups of these ordinals (the first feature group of the map is 0): the group is
+    /// an enhancement group.
+    Features(Range<usize>),
+}
+
+/// Some columns of U.
+#[derive(Clone, Debug)]
+pub enum NodeGroup {
+    /// One column of ones.
+    Constant,
+    /// The scaled inputs themselves; a feature group.
+    Inputs,
+    /// activation(S weights + bias), where S are the columns that `source` names.
+    Dense {
+        /// What S is.
+        source: Source,
+        /// One row per column of S, one column per node.
+        weights: Mat<f64>,
+        /// One value per node.
+        bias: Vec<f64>,
+        /// The function applied to every value.
+        activation: Activation,
+    },
+}
+
+impl NodeGroup {
+    fn is_feature(&self) -> bool {
+        matches!(self, Self::Inputs | Self::Dense { source: Source::Inputs, .. })
+    }
+
+    /// The number of nodes, for a map of `inputs` inputs.
+    pub fn width(&self, inputs: usize) -> usize {
+        match self {
+            Self::Constant => 1,
+            Self::Inputs => inputs,
+            Self::Dense { weights, .. } => weights.ncols(),
+        }
+    }
+}
+
+/// The map from scaled inputs X (n x M) to the state U (n x L).
+///
+/// Applying it costs 2 n (M L_z + L_z L_h) flops for L_z feature and L_h enhancement nodes.
+#[derive(Clone, Debug)]
+pub struct FeatureMap {
+    inputs: usize,
+    groups: Vec<NodeGroup>,
+}
+
+impl FeatureMap {
+    /// A map of these groups. Every enhancement group must come after the feature groups that it
+    /// reads, and every weight matrix must have as many rows as its source has columns.
+    pub fn new(inputs: usize, groups: Vec<NodeGroup>) -> Option<Self> {
+        let map = Self { inputs, groups };
+        map.is_consistent().then_some(map)
+    }
+
+    /// The number of scaled inputs M.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// The number of nodes L, the columns of U.
+    pub fn width(&self) -> usize {
+        self.groups.iter().map(|group| group.width(self.inputs)).sum()
+    }
+
+    /// The groups in the order of U's columns.
+    pub fn groups(&self) -> &[NodeGroup] {
+        &self.groups
+    }
+
+    /// The columns of U that hold the feature groups of these ordinals; neighbours are joined.
+    fn feature_columns(&self, ordinals: &Range<usize>) -> Vec<Range<usize>> {
+        let mut columns: Vec<Range<usize>> = Vec::new();
+        let (mut start, mut ordinal) = (0, 0);
+        for group in &self.groups {
+            let end = start + group.width(self.inputs);
+            if group.is_feature() {
+                if ordinals.contains(&ordinal) {
+                    match columns.last_mut() {
+                        Some(last) if last.end == start => last.end = end,
+                        _ => columns.push(start..end),
+                    }
+                }
+                ordinal += 1;
+            }
+            start = end;
+        }
+        columns
+    }
+
+    fn is_consistent(&self) -> bool {
+        let mut features_so_far = 0;
+        self.groups.iter().all(|group| {
+            let fits = match group {
+                NodeGroup::Constant | NodeGroup::Inputs => true,
+                NodeGroup::Dense { source, weights, bias, .. } => {
+                    let rows = match source {
+                        Source::Inputs => Some(self.inputs),
+                        Source::Features(range) => (range.start < range.end
+                            && range.end <= features_so_far)
+                            .then(|| self.feature_columns(range).iter().map(Range::len).sum()),
+                    };
+                    rows == Some(weights.nrows()) && weights.ncols() == bias.len()
+                }
+            };
+            features_so_far += usize::from(group.is_feature());
+            fits
+        })
+    }
+
+    /// U for the rows of `x`, which are scaled inputs.
+    ///
+    /// # Panics
+    /// If `x` has not as many columns as the map has inputs.
+    pub fn state(&self, x: MatRef<'_, f64>) -> Mat<f64> {
+        let mut u = Mat::zeros(x.nrows(), self.width());
+        self.apply(x, u.as_mut());
+        u
+    }
+
+    /// Writes U for the rows of `x` into the column-major matrix `u`.
+    pub(crate) fn apply(&self, x: MatRef<'_, f64>, mut u: MatMut<'_, f64>) {
+        assert_eq!((x.ncols(), u.ncols(), u.nrows()), (self.inputs, self.width(), x.nrows()));
+        let mut start = 0;
+        for group in &self.groups {
+            let width = group.width(self.inputs);
+            let (before, after) = u.as_mut().split_at_col_mut(start);
+            let mut nodes = after.subcols_mut(0, width);
+            match group {
+                NodeGroup::Constant => nodes.fill(1.0),
+                NodeGroup::Inputs => nodes.copy_from(x),
+                NodeGroup::Dense { source, weights, bias, activation } => {
+                    match source {
+                        Source::Inputs => {
+                            matmul(nodes.as_mut(), Accum::Replace, x, weights, 1.0, parallelism());
+                        }
+                        Source::Features(range) => {
+                            let mut row = 0;
+                            for columns in self.feature_columns(range) {
+                                let accumulate =
+                                    if row == 0 { Accum::Replace } else { Accum::Add };
+                                let part = weights.subrows(row, columns.len());
+                                let z = before.as_ref().subcols(columns.start, columns.len());
+                                matmul(nodes.as_mut(), accumulate, z, part, 1.0, parallelism());
+                                row += columns.len();
+                            }
+                        }
+                    }
+                    activate(nodes, bias, *activation);
+                }
+            }
+            start += width;
+        }
+    }
+}
+
+fn activate(nodes: MatMut<'_, f64>, bias: &[f64], activation: Activation) {
+    let finish = |(column, bias): (faer::ColMut<'_, f64>, &f64)| {
+        let values = slice_of_column(column);
+        if *bias != 0.0 {
+            values.iter_mut().for_each(|value| *value += bias);
+        }
+        activation.apply(values);
+    };
+    // Below some ten thousand values the threads cost more than they bring.
+    if nodes.nrows() * nodes.ncols() < 16_384 {
+        nodes.col_iter_mut().zip(bias).for_each(finish);
+    } else {
+        nodes.par_col_iter_mut().zip(bias).for_each(finish);
+    }
+}

@@ -1,0 +1,345 @@
+//! Saving and loading: versioned, validated, atomic.
+
+use super::container::{self, Contents, Tensor};
+use super::{CheckedSettings, Model};
+use crate::data::Schema;
+use crate::error::{Error, Result};
+use crate::features::draw::GENERATOR;
+use crate::features::{Activation, FeatureMap, NodeGroup, Source};
+use crate::preprocess::Scaler;
+use crate::solve::SolveReport;
+use crate::state::NormalEquations;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Cursor, Write};
+use std::path::Path;
+
+/// The version of the format that this library writes, and the only one that it reads.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// Everything but the numbers.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Description {
+    settings: CheckedSettings,
+    generator: String,
+    schema: Schema,
+    input_scaler: ScalerKind,
+    target_scaler: ScalerKind,
+    inputs: usize,
+    groups: Vec<GroupKind>,
+    report: SolveReport,
+    rows: u64,
+    equations: Option<EquationCounts>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ScalerKind {
+    Columns,
+    Rows,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "kind", deny_unknown_fields)]
+enum GroupKind {
+    Constant,
+    Inputs,
+    Dense {
+        /// First and one past the last feature group that it reads; `null` for the inputs.
+        features: Option<(usize, usize)>,
+        activation: Activation,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EquationCounts {
+    rows: u64,
+    weight: f64,
+}
+
+impl Model {
+    /// Saves the model: written beside `path`, synced, then put in its place, so that there is
+    /// never half a model. The mode of an existing file is kept.
+    ///
+    /// ```
+    /// use broadlearn::{Model, Settings, faer::Mat};
+    /// let x = Mat::from_fn(50, 1, |i, _| i as f64);
+    /// let y = Mat::from_fn(50, 1, |i, _| (i as f64 / 9.0).sin());
+    /// let model = Settings::new().fit_regression(&x, &y)?;
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("sine.broad");
+    /// model.save(&path)?;
+    /// let again = Model::load(&path)?;
+    /// assert_eq!(again.predict(&x)?.values(), model.predict(&x)?.values());
+    /// # Ok::<(), broadlearn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `CannotCreate` or `Io`; what was at `path` is then still there.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let failed = |error: io::Error| {
+            let full = matches!(
+                error.kind(),
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::WriteZero
+            );
+            if full {
+                Error::io(path.display().to_string(), "write", error)
+                    .advice("free some space; what was there before is unchanged")
+            } else {
+                Error::cannot_create(path, error)
+            }
+        };
+        // Through a link, the file that it points to is replaced, not the link.
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let existing = fs::metadata(&target).ok();
+        if existing.as_ref().is_some_and(|metadata| !metadata.is_file()) {
+            // A device or a pipe: there is nothing that could be replaced.
+            let mut file = File::options().write(true).open(&target).map_err(failed)?;
+            return file.write_all(&self.to_bytes()?).map_err(failed);
+        }
+        let folder = match target.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".broadlearn-").suffix(".tmp");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = existing.as_ref().map_or(0o666, |metadata| metadata.permissions().mode());
+            builder.permissions(fs::Permissions::from_mode(mode & 0o7777));
+        }
+        let temporary = builder.tempfile_in(folder).map_err(failed)?;
+        let mut out = BufWriter::with_capacity(1 << 20, temporary);
+        self.write(&mut out).map_err(failed)?;
+        let temporary = out.into_inner().map_err(|error| failed(error.into_error()))?;
+        if let Some(metadata) = existing {
+            // The mode given at creation went through the umask.
+            temporary.as_file().set_permissions(metadata.permissions()).map_err(failed)?;
+        }
+        temporary.as_file().sync_all().map_err(failed)?;
+        temporary.persist(&target).map_err(|error| failed(error.error))?;
+        // The new name is durable only when the folder is; some file systems cannot sync one.
+        if let Ok(folder) = File::open(folder) {
+            let _ = folder.sync_all();
+        }
+        Ok(())
+    }
+
+    /// The bytes of a model file.
+    ///
+    /// # Errors
+    /// If the description cannot be written as JSON.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut out = Cursor::new(Vec::new());
+        self.write(&mut out).map_err(|error| Error::io("model", "write", error))?;
+        Ok(out.into_inner())
+    }
+
+    /// Loads a model.
+    ///
+    /// # Errors
+    /// `NoInput` or `Io`, or `Model` if the file is not a sound model of this version.
+    pub fn load(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let file = File::open(path).map_err(|error| Error::no_input(path, error))?;
+        let metadata = file.metadata().map_err(|error| Error::no_input(path, error))?;
+        if metadata.is_dir() {
+            return Err(Error::no_input(path, io::ErrorKind::IsADirectory.into()));
+        }
+        if !metadata.is_file() {
+            let bytes = fs::read(path).map_err(|error| Error::io(&name, "read", error))?;
+            return Self::from_bytes(&bytes).map_err(|error| error.within(&name));
+        }
+        let mut input = BufReader::with_capacity(1 << 20, file);
+        container::read(&mut input, metadata.len())
+            .and_then(Self::from_contents)
+            .map_err(|error| error.within(&name))
+    }
+
+    /// A model from the bytes of a model file.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        container::read(&mut &*bytes, bytes.len() as u64).and_then(Self::from_contents)
+    }
+
+    fn write(&self, out: &mut (impl Write + io::Seek)) -> io::Result<()> {
+        let scaler_kind = |scaler: &Scaler| match scaler {
+            Scaler::Columns { .. } => ScalerKind::Columns,
+            Scaler::Rows => ScalerKind::Rows,
+        };
+        let description = Description {
+            settings: self.settings.clone(),
+            generator: GENERATOR.into(),
+            schema: self.schema.clone(),
+            input_scaler: scaler_kind(&self.input_scaler),
+            target_scaler: scaler_kind(&self.target_scaler),
+            inputs: self.map.inputs(),
+            groups: self.map.groups().iter().map(GroupKind::of).collect(),
+            report: self.report.clone(),
+            rows: self.rows,
+            equations: self
+                .equations
+                .as_ref()
+                .map(|e| EquationCounts { rows: e.rows(), weight: e.weight() }),
+        };
+        let metadata = BTreeMap::from([
+            ("format".into(), "broadlearn".into()),
+            ("format_version".into(), FORMAT_VERSION.to_string()),
+            ("model".into(), serde_json::to_string(&description)?),
+        ]);
+
+        let mut tensors = Vec::new();
+        for (name, scaler) in
+            [("input_scaler", &self.input_scaler), ("target_scaler", &self.target_scaler)]
+        {
+            if let Scaler::Columns { centre, factor, offset } = scaler {
+                tensors.push((format!("{name}.centre"), Tensor::Vector(centre)));
+                tensors.push((format!("{name}.factor"), Tensor::Vector(factor)));
+                tensors.push((format!("{name}.offset"), Tensor::Vector(offset)));
+            }
+        }
+        for (index, group) in self.map.groups().iter().enumerate() {
+            if let NodeGroup::Dense { weights, bias, .. } = group {
+                tensors.push((format!("group.{index}.weights"), Tensor::Matrix(weights.as_ref())));
+                tensors.push((format!("group.{index}.bias"), Tensor::Vector(bias)));
+            }
+        }
+        tensors.push(("output.weights".into(), Tensor::Matrix(self.w.as_ref())));
+        if let Some(equations) = &self.equations {
+            tensors.push(("equations.r".into(), Tensor::Lower(equations.r())));
+            tensors.push(("equations.p".into(), Tensor::Matrix(equations.p())));
+        }
+        container::write(out, metadata, &tensors)
+    }
+
+    fn from_contents(mut contents: Contents) -> Result<Self> {
+        let text = |key: &str| contents.metadata.get(key).map_or("", String::as_str);
+        if text("format") != "broadlearn" {
+            return Err(Error::model("another kind of safetensors file")
+                .expected("a model that `broadlearn fit` wrote"));
+        }
+        let version = text("format_version");
+        if version != FORMAT_VERSION.to_string() {
+            return Err(Error::model(format!("format version {version}"))
+                .expected(format!("format version {FORMAT_VERSION}"))
+                .advice("use the release of broadlearn that wrote it, or fit the model anew"));
+        }
+        let description: Description = serde_json::from_str(text("model")).map_err(|error| {
+            Error::model(format!("a description that cannot be read ({error})"))
+                .expected("a model that `broadlearn fit` wrote")
+        })?;
+
+        let inputs = description.inputs;
+        let outputs = description.schema.target.outputs();
+        if description.schema.width() != inputs {
+            return Err(Error::model(format!("{} encoded columns", description.schema.width()))
+                .expected(format!("{inputs}, the inputs of the map")));
+        }
+        let input_scaler =
+            read_scaler(&mut contents, &description.input_scaler, "input_scaler", inputs)?;
+        let target_scaler =
+            read_scaler(&mut contents, &description.target_scaler, "target_scaler", outputs)?;
+        let map = read_map(&mut contents, inputs, &description.groups)?;
+        let w = contents.matrix("output.weights", map.width(), outputs)?;
+        let equations = match description.equations {
+            None => None,
+            Some(EquationCounts { rows, weight }) => {
+                let r = contents.lower("equations.r", map.width())?;
+                let p = contents.matrix("equations.p", map.width(), outputs)?;
+                NormalEquations::from_parts(r, p, rows, weight)
+            }
+        };
+        contents.finish()?;
+        Ok(Self {
+            settings: description.settings,
+            schema: description.schema,
+            input_scaler,
+            target_scaler,
+            map,
+            w,
+            equations,
+            report: description.report,
+            rows: description.rows,
+        })
+    }
+}
+
+impl GroupKind {
+    fn of(group: &NodeGroup) -> Self {
+        match group {
+            NodeGroup::Constant => Self::Constant,
+            NodeGroup::Inputs => Self::Inputs,
+            NodeGroup::Dense { source, activation, .. } => Self::Dense {
+                features: match source {
+                    Source::Inputs => None,
+                    Source::Features(range) => Some((range.start, range.end)),
+                },
+                activation: *activation,
+            },
+        }
+    }
+}
+
+fn read_scaler(
+    contents: &mut Contents,
+    kind: &ScalerKind,
+    name: &str,
+    columns: usize,
+) -> Result<Scaler> {
+    match kind {
+        ScalerKind::Rows => Ok(Scaler::Rows),
+        ScalerKind::Columns => Ok(Scaler::Columns {
+            centre: contents.vector(&format!("{name}.centre"), columns)?,
+            factor: contents.vector(&format!("{name}.factor"), columns)?,
+            offset: contents.vector(&format!("{name}.offset"), columns)?,
+        }),
+    }
+}
+
+fn read_map(contents: &mut Contents, inputs: usize, kinds: &[GroupKind]) -> Result<FeatureMap> {
+    let mut groups = Vec::with_capacity(kinds.len());
+    let mut feature_widths = Vec::new();
+    for (index, kind) in kinds.iter().enumerate() {
+        let group = match kind {
+            GroupKind::Constant => NodeGroup::Constant,
+            GroupKind::Inputs => NodeGroup::Inputs,
+            GroupKind::Dense { features, activation } => {
+                let name = format!("group.{index}.weights");
+                let (source, rows) = match *features {
+                    None => (Source::Inputs, inputs),
+                    Some((start, end)) => {
+                        let widths = feature_widths.get(start..end).ok_or_else(|| {
+                            Error::model(format!("feature groups {start} to {end}"))
+                                .at(format!("group {index}"))
+                                .expected("feature groups that come before it")
+                        })?;
+                        (Source::Features(start..end), widths.iter().sum())
+                    }
+                };
+                let nodes = contents.columns(&name).unwrap_or(0);
+                NodeGroup::Dense {
+                    source,
+                    weights: contents.matrix(&name, rows, nodes)?,
+                    bias: contents.vector(&format!("group.{index}.bias"), nodes)?,
+                    activation: *activation,
+                }
+            }
+        };
+        let is_feature = !matches!(
+            kind,
+            GroupKind::Constant | GroupKind::Dense { features: Some(_), .. }
+        );
+        if is_feature {
+            feature_widths.push(group.width(inputs));
+        }
+        groups.push(group);
+    }
+    FeatureMap::new(inputs, groups)
+        .ok_or_else(|| Error::model("groups of nodes that do not fit together").expected("a sound map"))
+}

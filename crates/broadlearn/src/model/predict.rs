@@ -1,0 +1,101 @@
+//! Predictions.
+
+use super::Model;
+use crate::data::{TargetSchema, Task};
+use crate::error::{Error, Result};
+use crate::linalg::{parallelism, row_blocks};
+use crate::matrix::IntoMatrix;
+use crate::preprocess::ScaledRows;
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatRef};
+
+/// The smallest probability that a class is given: outputs of least squares may lie outside (0, 1).
+const LEAST_PROBABILITY: f64 = 1e-3;
+
+/// What a model says about some rows.
+#[derive(Clone, Debug)]
+pub struct Predictions {
+    task: Task,
+    outputs: Mat<f64>,
+}
+
+impl Predictions {
+    /// Regression: the predicted values, one column per target. Classification: the raw outputs, one
+    /// column per class.
+    pub fn values(&self) -> &Mat<f64> {
+        &self.outputs
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.outputs.nrows()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The class with the largest output, for every row; the first one if several are equal.
+    pub fn classes(&self) -> Vec<u32> {
+        (0..self.len())
+            .map(|i| {
+                let mut best = 0;
+                for j in 1..self.outputs.ncols() {
+                    if self.outputs[(i, j)] > self.outputs[(i, best)] {
+                        best = j;
+                    }
+                }
+                best as u32
+            })
+            .collect()
+    }
+
+    /// Class probabilities: outputs clipped to [0.001, 1], divided by their sum.
+    pub fn probabilities(&self) -> Mat<f64> {
+        let mut probabilities = Mat::from_fn(self.len(), self.outputs.ncols(), |i, j| {
+            self.outputs[(i, j)].clamp(LEAST_PROBABILITY, 1.0)
+        });
+        for row in probabilities.as_mut().row_iter_mut() {
+            let sum: f64 = row.as_ref().iter().sum();
+            row.iter_mut().for_each(|value| *value /= sum);
+        }
+        probabilities
+    }
+
+    /// What is predicted.
+    pub fn task(&self) -> Task {
+        self.task
+    }
+}
+
+impl Model {
+    /// Predicts the rows of `x`, which has the model's inputs as columns (for a table: after
+    /// encoding by the schema).
+    ///
+    /// # Errors
+    /// If the number of columns is another one, or values are not finite.
+    pub fn predict<'a>(&self, x: impl IntoMatrix<'a>) -> Result<Predictions> {
+        let x = x.into_matrix();
+        self.predict_matrix(x.as_ref())
+    }
+
+    fn predict_matrix(&self, x: MatRef<'_, f64>) -> Result<Predictions> {
+        if x.ncols() != self.map.inputs() {
+            return Err(Error::data(format!("{} input columns", x.ncols()))
+                .expected(format!("{}, as in training", self.map.inputs())));
+        }
+        super::fit::check_finite(x, "inputs")?;
+        let rows = ScaledRows::new(x, &self.input_scaler);
+        let mut outputs = Mat::zeros(x.nrows(), self.w.ncols());
+        for range in row_blocks(x.nrows()) {
+            let u = self.map.state(rows.block(range.clone()).as_ref());
+            let block = outputs.as_mut().subrows_mut(range.start, range.len());
+            matmul(block, Accum::Replace, &u, &self.w, 1.0, parallelism());
+        }
+        if matches!(self.schema.target, TargetSchema::Regression { .. }) {
+            self.target_scaler.undo(outputs.as_mut());
+        }
+        Ok(Predictions { task: self.task(), outputs })
+    }
+}

@@ -1,0 +1,374 @@
+//! What a user can set, and the check that all of it makes sense.
+
+use crate::data::Task;
+use crate::error::{Error, Result};
+use crate::features::{Activation, Features, Network, Recipe};
+use crate::preprocess::Scaling;
+use crate::solve::Start;
+use serde::{Deserialize, Serialize};
+
+/// What is minimised.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "name")]
+pub enum Criterion {
+    /// The sum of squares: plain BLS.
+    Squared,
+    /// The correntropy-induced loss: C-BLS.
+    Correntropy {
+        /// The kernel size in units of the scaled target; chosen on the training rows if not given.
+        sigma: Option<f64>,
+    },
+}
+
+/// What keeps W from growing without bound.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "name")]
+pub enum Regularisation {
+    /// gamma |W|^2.
+    Ridge {
+        /// gamma; chosen on the training rows if not given.
+        ridge: Option<f64>,
+    },
+    /// The solution of least norm, W = U⁺ Y; for the squared loss only.
+    PseudoInverse,
+}
+
+/// Settings of a broad learning machine. The defaults (correntropy, ridge and kernel size chosen on
+/// the training rows) are meant to be right for dirty data.
+///
+/// C-BLS maximises, over the output weights W,
+///
+/// ```text
+/// J(W) = sum_i w_i exp(-|y_i - u_i W|^2 / 2 sigma^2) - gamma / (2 sigma^2) |W|^2          (1)
+/// ```
+///
+/// Fitting N rows with L nodes costs N L^2 + L^3 / 3 flops per fixed-point step (N^3 / 3 for N < L)
+/// and 8 L^2 bytes, whatever N is.
+///
+/// | name | default | range | which way it pushes |
+/// |---|---|---|---|
+/// | recipe | rich | see [`Recipe`] | sets network and scalers, before any other setting |
+/// | enhancement_nodes | 300 | 0.. | more: finer functions, slower |
+/// | feature_groups, feature_nodes | 10, 10 | 1.. | as above; not for the recipe `rich` |
+/// | gain | 1 | > 0 | larger: wigglier functions; only for the recipe `rich` |
+/// | criterion | correntropy | | squared: every target is believed |
+/// | sigma | auto | > 0 | smaller: more rows count as outliers |
+/// | ridge | auto | > 0 | larger: smoother, smaller outputs |
+/// | start | l1 | | where the fixed point begins |
+/// | anneal | true | | whether the kernel shrinks to its size step by step |
+/// | tolerance | 1e-8 | > 0 | relative change of the outputs at which the fixed point is reached |
+/// | max_iterations | 200 | 1.. | |
+/// | seed | 0 | | another random network |
+///
+/// ```
+/// use broadlearn::{Settings, faer::Mat};
+/// let x = Mat::from_fn(60, 2, |i, j| ((i * (j + 3)) % 17) as f64);
+/// let y = Mat::from_fn(60, 1, |i, _| x[(i, 0)] - 3.0 * x[(i, 1)]);
+/// let model = Settings::new().squared().ridge(1e-8).fit_regression(&x, &y)?;
+/// let error = model.predict(&x)?.values() - &y;
+/// assert!(error.norm_max() < 1e-4);
+/// # Ok::<(), broadlearn::Error>(())
+/// ```
+///
+/// Reference: Zheng, Chen, Wang and Wang, "Broad Learning System Based on Maximum Correntropy
+/// Criterion".
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    recipe: Recipe,
+    network: Network,
+    misplaced: Option<&'static str>,
+    input_scaling: Option<Scaling>,
+    target_scaling: Option<Scaling>,
+    criterion: Criterion,
+    regularisation: Regularisation,
+    start: Start,
+    anneal: bool,
+    tolerance: f64,
+    max_iterations: usize,
+    seed: u64,
+    compact: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Settings {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::recipe(Recipe::default())
+    }
+
+    /// The defaults of a recipe.
+    pub fn recipe(recipe: Recipe) -> Self {
+        Self {
+            recipe,
+            network: recipe.network(),
+            misplaced: None,
+            input_scaling: None,
+            target_scaling: None,
+            criterion: Criterion::Correntropy { sigma: None },
+            regularisation: Regularisation::Ridge { ridge: None },
+            start: Start::default(),
+            anneal: true,
+            tolerance: 1e-8,
+            max_iterations: 200,
+            seed: 0,
+            compact: false,
+        }
+    }
+
+    /// The number of feature groups, N_w.
+    #[must_use]
+    pub fn feature_groups(mut self, count: usize) -> Self {
+        match &mut self.network.features {
+            Features::Groups { groups, .. } => *groups = count,
+            Features::Inputs => self.misplaced = Some("feature_groups"),
+        }
+        self
+    }
+
+    /// The number of nodes in a feature group, N_f.
+    #[must_use]
+    pub fn feature_nodes(mut self, count: usize) -> Self {
+        match &mut self.network.features {
+            Features::Groups { nodes, .. } => *nodes = count,
+            Features::Inputs => self.misplaced = Some("feature_nodes"),
+        }
+        self
+    }
+
+    /// The number of enhancement nodes, N_e.
+    #[must_use]
+    pub fn enhancement_nodes(mut self, count: usize) -> Self {
+        self.network.enhancement.nodes = count;
+        self
+    }
+
+    /// The activation of the enhancement nodes.
+    #[must_use]
+    pub fn activation(mut self, activation: Activation) -> Self {
+        self.network.enhancement.activation = activation;
+        self
+    }
+
+    /// The size of the random weights of the recipe `rich`.
+    #[must_use]
+    pub fn gain(mut self, gain: f64) -> Self {
+        match &mut self.network.enhancement.gain {
+            Some(current) => *current = gain,
+            None => self.misplaced = Some("gain"),
+        }
+        self
+    }
+
+    /// Any network at all.
+    #[must_use]
+    pub fn network(mut self, network: Network) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// How inputs are scaled; otherwise the recipe decides.
+    #[must_use]
+    pub fn input_scaling(mut self, scaling: Scaling) -> Self {
+        self.input_scaling = Some(scaling);
+        self
+    }
+
+    /// How the targets of a regression are scaled; otherwise the recipe decides.
+    #[must_use]
+    pub fn target_scaling(mut self, scaling: Scaling) -> Self {
+        self.target_scaling = Some(scaling);
+        self
+    }
+
+    /// The squared loss: plain BLS.
+    #[must_use]
+    pub fn squared(mut self) -> Self {
+        self.criterion = Criterion::Squared;
+        self
+    }
+
+    /// The correntropy criterion with this kernel size.
+    #[must_use]
+    pub fn sigma(mut self, sigma: f64) -> Self {
+        self.criterion = Criterion::Correntropy { sigma: Some(sigma) };
+        self
+    }
+
+    /// The ridge gamma.
+    #[must_use]
+    pub fn ridge(mut self, ridge: f64) -> Self {
+        self.regularisation = Regularisation::Ridge { ridge: Some(ridge) };
+        self
+    }
+
+    /// W = U⁺ Y in place of a ridge.
+    #[must_use]
+    pub fn pseudo_inverse(mut self) -> Self {
+        self.regularisation = Regularisation::PseudoInverse;
+        self
+    }
+
+    /// Where the fixed point begins, and whether the kernel shrinks to its size step by step.
+    #[must_use]
+    pub fn start(mut self, start: Start, anneal: bool) -> Self {
+        (self.start, self.anneal) = (start, anneal);
+        self
+    }
+
+    /// The relative change of the outputs at which the fixed point counts as reached, and the
+    /// number of steps after which it is given up.
+    #[must_use]
+    pub fn stop(mut self, tolerance: f64, max_iterations: usize) -> Self {
+        (self.tolerance, self.max_iterations) = (tolerance, max_iterations);
+        self
+    }
+
+    /// The seed of all random numbers.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Whether the model keeps R and P, which later updates need; a compact one does not.
+    #[must_use]
+    pub fn compact(mut self, compact: bool) -> Self {
+        self.compact = compact;
+        self
+    }
+
+    /// Checks that every setting is within its range.
+    ///
+    /// # Errors
+    /// Of category `Setting`, with the name of the setting, what was found and what was expected.
+    pub fn check(self, task: Task) -> Result<CheckedSettings> {
+        self.network.check()?;
+        if let Some(name) = self.misplaced {
+            return Err(Error::setting(name, format!("a value for recipe {}", self.recipe.name()))
+                .expected("a recipe that has this setting")
+                .advice(match name {
+                    "gain" => "use --recipe rich",
+                    _ => "use --recipe classic, unscaled or plain; rich has only enhancement nodes",
+                }));
+        }
+        let positive = |name: &str, value: Option<f64>| match value {
+            Some(value) if !(value > 0.0 && value.is_finite()) => {
+                Err(Error::setting(name, value).expected("a positive number"))
+            }
+            _ => Ok(()),
+        };
+        let (ridge, pseudo_inverse) = match self.regularisation {
+            Regularisation::Ridge { ridge } => (ridge, false),
+            Regularisation::PseudoInverse => (None, true),
+        };
+        positive("ridge", ridge)?;
+        positive("tolerance", Some(self.tolerance))?;
+        if let Criterion::Correntropy { sigma } = self.criterion {
+            positive("sigma", sigma)?;
+            if pseudo_inverse {
+                return Err(Error::setting("ridge", "pseudo-inverse")
+                    .expected("a ridge, for the correntropy loss")
+                    .advice("use --loss squared with the pseudo-inverse"));
+            }
+        }
+        if self.max_iterations == 0 {
+            return Err(Error::setting("max_iterations", 0).expected("at least 1"));
+        }
+        let (inputs, target) = match (self.recipe, task) {
+            (Recipe::Rich, Task::Regression) => (Scaling::Standard, Scaling::Robust),
+            (Recipe::Rich, Task::Classification) => (Scaling::Standard, Scaling::None),
+            (_, Task::Regression) => (Scaling::MinMax, Scaling::MinMax),
+            (_, Task::Classification) => (Scaling::MinMaxSymmetric, Scaling::None),
+        };
+        let target_scaling = self.target_scaling.unwrap_or(target);
+        if task == Task::Classification && target_scaling != Scaling::None {
+            return Err(Error::setting("target_scaling", target_scaling.name())
+                .expected("none, for a classification"));
+        }
+        if target_scaling == Scaling::RowZScore {
+            return Err(Error::setting("target_scaling", target_scaling.name())
+                .expected("a scaling of columns, which can be undone"));
+        }
+        Ok(CheckedSettings {
+            recipe: self.recipe,
+            network: self.network,
+            input_scaling: self.input_scaling.unwrap_or(inputs),
+            target_scaling,
+            criterion: self.criterion,
+            regularisation: self.regularisation,
+            start: self.start,
+            anneal: self.anneal,
+            tolerance: self.tolerance,
+            max_iterations: self.max_iterations,
+            seed: self.seed,
+            compact: self.compact,
+        })
+    }
+}
+
+/// Settings that have been checked: the only ones that can be fitted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckedSettings {
+    /// The recipe that the defaults came from.
+    pub(crate) recipe: Recipe,
+    /// The network.
+    pub(crate) network: Network,
+    /// How inputs are scaled.
+    pub(crate) input_scaling: Scaling,
+    /// How targets are scaled.
+    pub(crate) target_scaling: Scaling,
+    /// What is minimised.
+    pub(crate) criterion: Criterion,
+    /// What keeps W small.
+    pub(crate) regularisation: Regularisation,
+    /// Where the fixed point begins.
+    pub(crate) start: Start,
+    /// Whether the kernel shrinks to its size step by step.
+    pub(crate) anneal: bool,
+    /// When the fixed point counts as reached.
+    pub(crate) tolerance: f64,
+    /// When it is given up.
+    pub(crate) max_iterations: usize,
+    /// The seed of all random numbers.
+    pub(crate) seed: u64,
+    /// Whether R and P are dropped.
+    pub(crate) compact: bool,
+}
+
+impl CheckedSettings {
+    /// The recipe that the defaults came from.
+    pub fn recipe(&self) -> Recipe {
+        self.recipe
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// How inputs and targets are scaled.
+    pub fn scaling(&self) -> (Scaling, Scaling) {
+        (self.input_scaling, self.target_scaling)
+    }
+
+    /// What is minimised.
+    pub fn criterion(&self) -> Criterion {
+        self.criterion
+    }
+
+    /// What keeps W small.
+    pub fn regularisation(&self) -> Regularisation {
+        self.regularisation
+    }
+
+    /// The seed of all random numbers.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+}

@@ -1,0 +1,7 @@
+//! Stage 2: scalers, fitted on the training rows and then frozen.
+
+pub mod scaler;
+pub(crate) mod statistics;
+
+pub use scaler::{Scaler, Scaling};
+pub(crate) use scaler::ScaledRows;

@@ -1,0 +1,244 @@
+//! Scalers of inputs and targets.
+
+use super::statistics;
+use crate::linalg::{select_rows, slice_of_column};
+use faer::{Mat, MatMut, MatRef};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// How columns are scaled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scaling {
+    /// To [0, 1] by the training minimum and maximum.
+    MinMax,
+    /// To [-1, 1] by the training minimum and maximum.
+    MinMaxSymmetric,
+    /// Mean 0 and standard deviation 1.
+    Standard,
+    /// Median 0 and interquartile range 1.349 (that of a standard normal variable); where the range
+    /// is 0, the standard deviation takes its place.
+    Robust,
+    /// Every row to mean 0 and standard deviation 1: for images.
+    RowZScore,
+    /// Left as they are.
+    None,
+}
+
+impl Scaling {
+    /// All ways of scaling.
+    pub const ALL: [Self; 6] = [
+        Self::MinMax,
+        Self::MinMaxSymmetric,
+        Self::Standard,
+        Self::Robust,
+        Self::RowZScore,
+        Self::None,
+    ];
+
+    /// The name used in model files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MinMax => "min-max",
+            Self::MinMaxSymmetric => "min-max-symmetric",
+            Self::Standard => "standard",
+            Self::Robust => "robust",
+            Self::RowZScore => "row-z-score",
+            Self::None => "none",
+        }
+    }
+}
+
+/// A fitted scaler: x becomes (x - centre) factor + offset, column by column; or the z-score of
+/// every row. A column that is constant in training has factor 0.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scaler {
+    /// One centre, factor and offset per column.
+    Columns {
+        /// Subtracted first.
+        centre: Vec<f64>,
+        /// Multiplied then.
+        factor: Vec<f64>,
+        /// Added last.
+        offset: Vec<f64>,
+    },
+    /// Mean 0 and standard deviation 1 within each row.
+    Rows,
+}
+
+impl Scaler {
+    /// Fits a scaler on the rows of `x` with the users' sample weights.
+    pub fn fit(scaling: Scaling, x: MatRef<'_, f64>, weights: Option<&[f64]>) -> Self {
+        if scaling == Scaling::RowZScore {
+            return Self::Rows;
+        }
+        let columns = x.ncols();
+        let (mut centre, mut factor) = (Vec::with_capacity(columns), Vec::with_capacity(columns));
+        for column in x.col_iter() {
+            let values: Vec<f64> = column.iter().copied().collect();
+            let (middle, width) = match scaling {
+                Scaling::MinMax | Scaling::MinMaxSymmetric => {
+                    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+                    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                    let unit = if scaling == Scaling::MinMax { 1.0 } else { 2.0 };
+                    (least, (most - least) / unit)
+                }
+                Scaling::Standard => {
+                    let (mean, deviation) = statistics::mean_and_deviation(&values, weights);
+                    (mean, significant(deviation, mean))
+                }
+                Scaling::Robust => {
+                    let (mean, deviation) = statistics::mean_and_deviation(&values, weights);
+                    let sorted = statistics::sorted(&values, weights);
+                    let quartile = |level| statistics::quantile(&sorted, level).unwrap_or(0.0);
+                    let range = (quartile(0.75) - quartile(0.25)) / 1.349;
+                    let width = if range > 0.0 { range } else { significant(deviation, mean) };
+                    (quartile(0.5), width)
+                }
+                Scaling::RowZScore | Scaling::None => (0.0, 1.0),
+            };
+            let reciprocal = 1.0 / width;
+            let usable = width > 0.0 && reciprocal.is_finite() && reciprocal > 0.0;
+            centre.push(if middle.is_finite() { middle } else { 0.0 });
+            factor.push(if usable { reciprocal } else { 0.0 });
+        }
+        let low = if scaling == Scaling::MinMaxSymmetric { -1.0 } else { 0.0 };
+        Self::Columns { centre, factor, offset: vec![low; columns] }
+    }
+
+    /// The number of columns it was fitted on; `None` if it takes any number.
+    pub fn columns(&self) -> Option<usize> {
+        match self {
+            Self::Columns { centre, .. } => Some(centre.len()),
+            Self::Rows => None,
+        }
+    }
+
+    /// Scales a column-major matrix in place.
+    pub(crate) fn apply(&self, mut x: MatMut<'_, f64>) {
+        match self {
+            Self::Columns { centre, factor, offset } => {
+                for (j, column) in x.as_mut().col_iter_mut().enumerate() {
+                    let (centre, factor, offset) = (centre[j], factor[j], offset[j]);
+                    for value in slice_of_column(column) {
+                        *value = (*value - centre) * factor + offset;
+                    }
+                }
+            }
+            Self::Rows => {
+                for row in x.as_mut().row_iter_mut() {
+                    let values: Vec<f64> = row.as_ref().iter().copied().collect();
+                    let (mean, deviation) = statistics::mean_and_deviation(&values, None);
+                    let deviation = significant(deviation, mean);
+                    let factor = if deviation > 0.0 { 1.0 / deviation } else { 0.0 };
+                    row.iter_mut().for_each(|value| *value = (*value - mean) * factor);
+                }
+            }
+        }
+    }
+
+    /// Undoes the scaling of a column-major matrix, in place. What was constant in training comes
+    /// back as that constant.
+    pub(crate) fn undo(&self, mut y: MatMut<'_, f64>) {
+        if let Self::Columns { centre, factor, offset } = self {
+            for (j, column) in y.as_mut().col_iter_mut().enumerate() {
+                let width = if factor[j] > 0.0 { 1.0 / factor[j] } else { 0.0 };
+                for value in slice_of_column(column) {
+                    *value = (*value - offset[j]) * width + centre[j];
+                }
+            }
+        }
+    }
+}
+
+/// A deviation that is not mere rounding error of values of size `mean`, else 0.
+fn significant(deviation: f64, mean: f64) -> f64 {
+    if deviation > 4.0 * f64::EPSILON * mean.abs() { deviation } else { 0.0 }
+}
+
+/// Rows of raw inputs that are scaled block by block, so that no scaled copy of all rows is made.
+#[derive(Clone, Copy)]
+pub(crate) struct ScaledRows<'a> {
+    x: MatRef<'a, f64>,
+    scaler: &'a Scaler,
+}
+
+impl<'a> ScaledRows<'a> {
+    pub(crate) fn new(x: MatRef<'a, f64>, scaler: &'a Scaler) -> Self {
+        Self { x, scaler }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.x.nrows()
+    }
+
+    pub(crate) fn columns(&self) -> usize {
+        self.x.ncols()
+    }
+
+    /// The scaled rows of this range.
+    pub(crate) fn block(&self, rows: Range<usize>) -> Mat<f64> {
+        let mut block = self.x.subrows(rows.start, rows.len()).to_owned();
+        self.scaler.apply(block.as_mut());
+        block
+    }
+
+    /// The scaled rows of these numbers.
+    pub(crate) fn select(&self, rows: &[usize]) -> Mat<f64> {
+        let mut block = select_rows(self.x, rows);
+        self.scaler.apply(block.as_mut());
+        block
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use faer::mat;
+
+    fn scaled(scaling: Scaling, x: &Mat<f64>) -> Mat<f64> {
+        let mut out = x.clone();
+        Scaler::fit(scaling, x.as_ref(), None).apply(out.as_mut());
+        out
+    }
+
+    #[test]
+    fn each_scaling_does_what_it_says() {
+        let x = mat![[1.0, 5.0], [2.0, 5.0], [3.0, 5.0], [6.0, 5.0]];
+        let zero = |values: [f64; 4]| Mat::from_fn(4, 2, |i, j| if j == 0 { values[i] } else { 0.0 });
+        assert_eq!(scaled(Scaling::MinMax, &x), zero([0.0, 0.2, 0.4, 1.0]));
+        assert_eq!(scaled(Scaling::None, &x), x);
+        let robust = scaled(Scaling::Robust, &x);
+        assert!((robust[(0, 0)] - (1.0 - 2.5) / (3.0 / 1.349)).abs() < 1e-12);
+        let standard = scaled(Scaling::Standard, &x);
+        let mean = standard.col(0).iter().sum::<f64>();
+        let squares = standard.col(0).iter().map(|v| v * v).sum::<f64>();
+        assert!(mean.abs() < 1e-12 && (squares - 4.0).abs() < 1e-12);
+        let rows = scaled(Scaling::RowZScore, &x);
+        assert!((rows[(0, 0)] + 1.0).abs() < 1e-12 && (rows[(0, 1)] - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn robust_falls_back_to_the_deviation_on_mostly_constant_columns() {
+        let x = Mat::from_fn(10, 1, |i, _| if i == 0 { 10.0 } else { 0.0 });
+        let Scaler::Columns { factor, .. } = Scaler::fit(Scaling::Robust, x.as_ref(), None) else {
+            panic!("a column scaler");
+        };
+        assert!((factor[0] - 1.0 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn undo_inverts_apply() {
+        let x = mat![[1.0, -7.0, 4.0], [2.5, 3.0, 4.0], [-9.0, 2.0, 4.0]];
+        for scaling in Scaling::ALL {
+            if scaling == Scaling::RowZScore {
+                continue;
+            }
+            let scaler = Scaler::fit(scaling, x.as_ref(), None);
+            let mut y = x.clone();
+            scaler.apply(y.as_mut());
+            scaler.undo(y.as_mut());
+            assert!((&y - &x).norm_max() < 1e-12, "{scaling:?}");
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! The automatic choice of the ridge gamma and the kernel size sigma, by cross-validation on the
+//! training rows.
+//!
+//! Every fold starts from least absolute residuals and follows one path of shrinking kernels with
+//! warm starts, for every ridge of a grid. Regression is scored by the mean of a bounded function
+//! (bisquare) of the out-of-fold residuals in units of the smallest median residual along all paths,
+//! so that outliers cost the same whatever model is right about the rest. Classification is scored by
+//! the share of wrong classes, and among equals by the squared error. All scores are unchanged when
+//! the target is multiplied by a constant.
+
+use super::fixed_point::sample_weights;
+use super::report::Candidate;
+use super::start::{Start, initial_outputs};
+use super::system::System;
+use crate::error::{Error, Result};
+use crate::features::draw::{Purpose, Stream};
+use crate::linalg::select_rows;
+use crate::preprocess::statistics;
+use crate::progress::{Observer, report};
+use crate::state::StateRows;
+use faer::{Mat, MatRef, Par};
+use rayon::prelude::*;
+
+/// What remains to be chosen: `None` means "choose".
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice {
+    pub(crate) ridge: Option<f64>,
+    /// `None` for the squared loss, which has no kernel.
+    pub(crate) sigma: Option<Option<f64>>,
+}
+
+/// How out-of-fold outputs are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Judge {
+    /// Residuals of a regression.
+    Residuals,
+    /// The class with the largest output.
+    Classes,
+}
+
+/// The settings that were chosen, and all that were compared.
+pub(crate) struct Chosen {
+    pub(crate) ridge: f64,
+    pub(crate) sigma: Option<f64>,
+    pub(crate) candidates: Vec<Candidate>,
+}
+
+const RIDGES: [f64; 6] = [1.0 / (1_u64 << 30) as f64, 1e-6, 1e-4, 1e-2, 1e-1, 1.0];
+const FOLDS: usize = 5;
+const KERNELS: usize = 12;
+/// The widest kernel in units of sd(Y) sqrt(C), and the ratio of the widest to the narrowest.
+const WIDEST: f64 = 8.0;
+const SPAN: f64 = 256.0;
+const STEPS_PER_KERNEL: usize = 2;
+const L1_STEPS: usize = 6;
+/// The tuning constant of the bisquare function: 95 % efficiency under normal errors.
+const BISQUARE: f64 = 4.685;
+/// Floating-point operations that the choice may cost: more rows than that allows are sampled. The
+/// best ridge is a ratio of variances, which does not depend on the number of rows.
+const BUDGET: f64 = 40e9;
+
+/// Chooses what is left open. Rows are grouped into folds by a random order from `seed`.
+pub(crate) fn choose(
+    state: &StateRows<'_>,
+    y: MatRef<'_, f64>,
+    user: Option<&[f64]>,
+    choice: Choice,
+    judge: Judge,
+    seed: u64,
+    observer: &mut Observer<'_>,
+) -> Result<Chosen> {
+    if let (Some(ridge), None | Some(Some(_))) = (choice.ridge, choice.sigma) {
+        return Ok(Chosen { ridge, sigma: choice.sigma.flatten(), candidates: Vec::new() });
+    }
+    let ridges = choice.ridge.map_or_else(|| RIDGES.to_vec(), |ridge| vec![ridge]);
+    let kernels: Option<Vec<f64>> = choice.sigma.map(|sigma| match sigma {
+        Some(sigma) => vec![sigma],
+        None => kernel_path(y, user),
+    });
+
+    let solves = match &kernels {
+        None => 1,
+        Some(kernels) => 1 + L1_STEPS + kernels.len() * STEPS_PER_KERNEL,
+    } * FOLDS
+        * ridges.len();
+    let order = Stream::new(seed, Purpose::Folds, 0).permutation(y.nrows());
+    let rows = &order[..affordable_rows(y.nrows(), state.width(), solves)];
+    let folds = FOLDS.min(rows.len());
+    if folds < 2 {
+        let sigma = kernels.and_then(|kernels| kernels.first().copied());
+        return Ok(Chosen { ridge: ridges[ridges.len() / 2], sigma, candidates: Vec::new() });
+    }
+
+    // Residuals of every row, out of its fold, for every setting.
+    let tasks: Vec<(usize, usize)> =
+        (0..folds).flat_map(|fold| (0..ridges.len()).map(move |ridge| (fold, ridge))).collect();
+    let mut judged: Vec<Vec<Vec<Judged>>> = vec![Vec::new(); ridges.len()];
+    for (done, chunk) in tasks.chunks(ridges.len()).enumerate() {
+        report(observer, "choosing", done as u64, Some(folds as u64))?;
+        let fold = Fold::new(state, y, user, rows, done, folds);
+        let paths: Vec<Vec<Vec<Judged>>> = chunk
+            .par_iter()
+            .map(|&(_, ridge)| fold.path(ridges[ridge], kernels.as_deref(), judge))
+            .collect();
+        for (ridge, path) in paths.into_iter().enumerate() {
+            judged[ridge].resize(path.len(), Vec::new());
+            for (all, part) in judged[ridge].iter_mut().zip(path) {
+                all.extend(part);
+            }
+        }
+    }
+    pick(&ridges, kernels.as_deref(), &judged, rows.len(), judge)
+}
+
+/// One out-of-fold row: its squared residual norm, its user weight, whether its class is wrong.
+#[derive(Clone, Copy, Debug)]
+struct Judged {
+    square: f64,
+    weight: f64,
+    wrong: bool,
+}
+
+/// Kernels from one that sees every row down to one that sees hardly any.
+fn kernel_path(y: MatRef<'_, f64>, user: Option<&[f64]>) -> Vec<f64> {
+    let variance: f64 = y
+        .col_iter()
+        .map(|column| {
+            let values: Vec<f64> = column.iter().copied().collect();
+            statistics::mean_and_deviation(&values, user).1.powi(2)
+        })
+        .sum();
+    // sd(Y) sqrt(C) for equal deviations in all outputs; a constant target leaves any kernel right.
+    let widest = if variance > 0.0 { WIDEST * variance.sqrt() } else { 1.0 };
+    let ratio = SPAN.powf(-1.0 / (KERNELS - 1) as f64);
+    (0..KERNELS).map(|k| widest * ratio.powi(k as i32)).collect()
+}
+
+/// The number of rows for which `solves` solves stay within the budget.
+fn affordable_rows(rows: usize, nodes: usize, solves: usize) -> usize {
+    let nodes = nodes as f64;
+    let cost = |n: f64| {
+        if n < nodes { n * n * n / 3.0 } else { n * nodes * nodes + nodes.powi(3) / 3.0 }
+    };
+    let mut n = rows as f64;
+    while n > 100.0 && cost(n) * solves as f64 > BUDGET {
+        n *= 0.9;
+    }
+    (n as usize).clamp(100.min(rows), rows)
+}
+
+/// Training and test rows of one fold.
+struct Fold {
+    train: StateRows<'static>,
+    train_y: Mat<f64>,
+    train_weights: Option<Vec<f64>>,
+    test: Mat<f64>,
+    test_y: Mat<f64>,
+    test_weights: Vec<f64>,
+}
+
+impl Fold {
+    fn new(
+        state: &StateRows<'_>,
+        y: MatRef<'_, f64>,
+        user: Option<&[f64]>,
+        rows: &[usize],
+        fold: usize,
+        folds: usize,
+    ) -> Self {
+        let (mut inside, mut outside) = (Vec::new(), Vec::new());
+        for (place, &row) in rows.iter().enumerate() {
+            if place % folds == fold { outside.push(row) } else { inside.push(row) }
+        }
+        let weights = |rows: &[usize]| {
+            user.map(|user| rows.iter().map(|&row| user[row]).collect::<Vec<f64>>())
+        };
+        Self {
+            train: StateRows::Whole(state.select(&inside)),
+            train_y: select_rows(y, &inside),
+            train_weights: weights(&inside),
+            test: state.select(&outside),
+            test_y: select_rows(y, &outside),
+            test_weights: weights(&outside).unwrap_or_else(|| vec![1.0; outside.len()]),
+        }
+    }
+
+    /// The judged test rows after every kernel of the path; shorter where the path broke off
+    /// because all weights vanished or the equations could not be factored.
+    fn path(&self, ridge: f64, kernels: Option<&[f64]>, judge: Judge) -> Vec<Vec<Judged>> {
+        let system = System::new(&self.train, self.train_y.as_ref(), Par::Seq);
+        let user = self.train_weights.as_deref();
+        let mut judged = Vec::new();
+        let Some(kernels) = kernels else {
+            if let Ok(solution) = system.solve(user, ridge) {
+                judged.push(self.judge(solution.w.as_ref(), judge));
+            }
+            return judged;
+        };
+        let Ok(mut outputs) = initial_outputs(&system, Start::L1, user, ridge, L1_STEPS) else {
+            return judged;
+        };
+        for &sigma in kernels {
+            let mut step = || -> Result<Mat<f64>> {
+                let mut w = Mat::zeros(0, 0);
+                for _ in 0..STEPS_PER_KERNEL {
+                    let weights = sample_weights(&system, outputs.as_ref(), sigma, user)?;
+                    w = system.solve(Some(&weights), ridge)?.w;
+                    outputs = system.outputs(w.as_ref())?;
+                }
+                Ok(w)
+            };
+            match step() {
+                Ok(w) => judged.push(self.judge(w.as_ref(), judge)),
+                Err(_) => break,
+            }
+        }
+        judged
+    }
+
+    fn judge(&self, w: MatRef<'_, f64>, judge: Judge) -> Vec<Judged> {
+        let outputs = &self.test * w;
+        let class = |row: faer::RowRef<'_, f64>| {
+            row.iter().enumerate().fold((0, f64::NEG_INFINITY), |best, (j, &value)| {
+                if value > best.1 { (j, value) } else { best }
+            })
+        };
+        (0..outputs.nrows())
+            .map(|i| {
+                let (y, f) = (self.test_y.row(i), outputs.row(i));
+                let square = y.iter().zip(f.iter()).map(|(y, f)| (y - f) * (y - f)).sum();
+                let wrong = judge == Judge::Classes && class(y).0 != class(f).0;
+                Judged { square, weight: self.test_weights[i], wrong }
+            })
+            .collect()
+    }
+}
+
+/// The setting with the least score.
+fn pick(
+    ridges: &[f64],
+    kernels: Option<&[f64]>,
+    judged: &[Vec<Vec<Judged>>],
+    rows: usize,
+    judge: Judge,
+) -> Result<Chosen> {
+    // Only settings that every fold reached.
+    let settings: Vec<(usize, usize, &Vec<Judged>)> = judged
+        .iter()
+        .enumerate()
+        .flat_map(|(r, path)| path.iter().enumerate().map(move |(k, rows)| (r, k, rows)))
+        .filter(|(_, _, judged)| judged.len() == rows)
+        .collect();
+    let scale = 1.4826
+        * settings
+            .iter()
+            .filter_map(|(_, _, judged)| {
+                let norms: Vec<f64> = judged.iter().map(|row| row.square.sqrt()).collect();
+                let weights: Vec<f64> = judged.iter().map(|row| row.weight).collect();
+                statistics::median(&norms, Some(&weights))
+            })
+            .fold(f64::INFINITY, f64::min);
+    let candidates: Vec<Candidate> = settings
+        .iter()
+        .map(|&(r, k, judged)| Candidate {
+            ridge: ridges[r],
+            sigma: kernels.map(|kernels| kernels[k]),
+            score: score(judged, judge, kernels.is_some(), scale),
+        })
+        .collect();
+    // Ties go to the larger ridge and the wider kernel: the tamer model.
+    let best = candidates
+        .iter()
+        .filter(|candidate| candidate.score.is_finite())
+        .min_by(|a, b| {
+            let tamer = |c: &Candidate| (c.ridge, c.sigma.unwrap_or(0.0));
+            let by_score = a.score.total_cmp(&b.score);
+            by_score.then(tamer(b).partial_cmp(&tamer(a)).unwrap_or(std::cmp::Ordering::Equal))
+        })
+        .copied()
+        .ok_or_else(|| {
+            Error::numeric("no ridge and kernel size of the automatic choice gave a model")
+                .advice("give them: --ridge 0.01 --sigma 1, or use --loss squared")
+        })?;
+    Ok(Chosen { ridge: best.ridge, sigma: best.sigma, candidates })
+}
+
+fn score(judged: &[Judged], judge: Judge, robust: bool, scale: f64) -> f64 {
+    let total: f64 = judged.iter().map(|row| row.weight).sum();
+    let mean = |value: &dyn Fn(&Judged) -> f64| {
+        judged.iter().map(|row| row.weight * value(row)).sum::<f64>() / total
+    };
+    match judge {
+        Judge::Classes => {
+            // The squared error of outputs between 0 and 1 only decides between equal shares.
+            let wrong = mean(&|row| f64::from(row.wrong));
+            wrong + 1e-3 * mean(&|row| row.square.min(4.0)) / judged.len() as f64
+        }
+        Judge::Residuals if robust && scale > 0.0 => mean(&|row| {
+            let r2 = row.square / (scale * scale * BISQUARE * BISQUARE);
+            if r2 < 1.0 { 1.0 - (1.0 - r2).powi(3) } else { 1.0 }
+        }),
+        Judge::Residuals => mean(&|row| row.square),
+    }
+}

@@ -1,0 +1,132 @@
+//! The fixed point W = f(W) of Algorithm 1: weighted ridge solutions with the weights of their own
+//! residuals.
+//!
+//! The loss is concave in |e|^2, so every step majorises and minimises: the objective never
+//! decreases, whatever the kernel size. The kernel size only decides how many optima there are, which
+//! is why the iteration starts robustly and lets the kernel shrink to its final size step by step.
+
+use super::start::{L1_STEPS, Start, initial_outputs};
+use super::system::{Solution, System};
+use super::{Loss, SolveReport};
+use crate::error::{Error, Result};
+use crate::linalg::squared_norm;
+use crate::progress::{Observer, report};
+use faer::{Mat, MatRef};
+
+/// How the fixed point is sought.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FixedPoint {
+    pub(crate) start: Start,
+    /// Whether the kernel shrinks to its final size step by step.
+    pub(crate) anneal: bool,
+    pub(crate) tolerance: f64,
+    pub(crate) max_iterations: usize,
+}
+
+/// Weights below this sum to nothing: no row speaks for the model.
+const VANISHED: f64 = 1e-6;
+
+impl FixedPoint {
+    pub(crate) fn solve(
+        &self,
+        system: &System<'_>,
+        sigma: f64,
+        ridge: f64,
+        user: Option<&[f64]>,
+        observer: &mut Observer<'_>,
+    ) -> Result<(Solution, Vec<f64>, SolveReport)> {
+        let mut outputs = initial_outputs(system, self.start, user, ridge, L1_STEPS)?;
+        if self.anneal {
+            for wide in annealing(system, outputs.as_ref(), sigma) {
+                report(observer, "annealing", 0, None)?;
+                let weights = sample_weights(system, outputs.as_ref(), wide, user)?;
+                outputs = system.outputs(system.solve(Some(&weights), ridge)?.w.as_ref())?;
+            }
+        }
+
+        let loss = Loss::Correntropy { sigma };
+        let mut objective = Vec::new();
+        let mut iterations = 0;
+        loop {
+            report(observer, "fixed point", iterations as u64, Some(self.max_iterations as u64))?;
+            let weights = sample_weights(system, outputs.as_ref(), sigma, user)?;
+            let solution = system.solve(Some(&weights), ridge)?;
+            let next = system.outputs(solution.w.as_ref())?;
+            let last_change = relative_change(outputs.as_ref(), next.as_ref());
+            outputs = next;
+            iterations += 1;
+            let squares = system.squared_residuals(outputs.as_ref());
+            let w_squared = squared_norm(solution.w.as_ref());
+            objective.push(loss.objective(&squares, user, ridge, w_squared));
+            let converged = last_change <= self.tolerance;
+            if converged || iterations >= self.max_iterations {
+                let report = SolveReport {
+                    loss,
+                    ridge: Some(ridge),
+                    form: system.form(),
+                    rank: None,
+                    iterations,
+                    converged,
+                    last_change,
+                    objective,
+                    downweighted: downweighted(&weights, user),
+                    candidates: Vec::new(),
+                };
+                return Ok((solution, weights, report));
+            }
+        }
+    }
+}
+
+/// User weight times exp(-|e|^2 / 2 sigma^2) for every row.
+pub(crate) fn sample_weights(
+    system: &System<'_>,
+    outputs: MatRef<'_, f64>,
+    sigma: f64,
+    user: Option<&[f64]>,
+) -> Result<Vec<f64>> {
+    let mut weights = system.squared_residuals(outputs);
+    Loss::Correntropy { sigma }.weigh(&mut weights);
+    if weights.iter().all(|&weight| weight < VANISHED) {
+        return Err(Error::numeric(format!(
+            "all sample weights vanish at kernel size {sigma:.3e}: no row lies near the model"
+        ))
+        .advice("use a larger kernel (--sigma), or let it be chosen (--sigma auto)"));
+    }
+    if let Some(user) = user {
+        weights.iter_mut().zip(user).for_each(|(weight, user)| *weight *= user);
+    }
+    Ok(weights)
+}
+
+/// Kernel sizes from one that sees every row down towards `sigma`, by a factor of two.
+fn annealing(system: &System<'_>, outputs: MatRef<'_, f64>, sigma: f64) -> Vec<f64> {
+    let squares = system.squared_residuals(outputs);
+    let widest = 2.0 * (squares.iter().sum::<f64>() / squares.len() as f64).sqrt();
+    let mut wide = sigma;
+    let mut path = Vec::new();
+    while wide < widest && path.len() < 60 {
+        wide *= 2.0;
+        path.push(wide);
+    }
+    path.reverse();
+    path
+}
+
+fn relative_change(old: MatRef<'_, f64>, new: MatRef<'_, f64>) -> f64 {
+    let change: Mat<f64> = new - old;
+    let (change, size) = (squared_norm(change.as_ref()), squared_norm(new));
+    if change == 0.0 { 0.0 } else { (change / size).sqrt() }
+}
+
+/// The share of user weight on rows whose own weight (without the user's) is below 0.5.
+fn downweighted(weights: &[f64], user: Option<&[f64]>) -> f64 {
+    match user {
+        None => weights.iter().filter(|&&w| w < 0.5).count() as f64 / weights.len() as f64,
+        Some(user) => {
+            let low: f64 =
+                weights.iter().zip(user).filter(|&(w, u)| *w < 0.5 * u).map(|(_, u)| u).sum();
+            low / user.iter().sum::<f64>()
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Stage 5: the output weights W.
+//!
+//! [`system`](self) holds U and Y and solves one weighted ridge problem, in primal or dual form;
+//! [`fixed_point`](self) repeats that with the weights of a [`Loss`]; [`automatic`](self) chooses
+//! the ridge and the kernel size.
+
+pub(crate) mod factor;
+pub mod loss;
+pub(crate) mod system;
+pub(crate) mod pseudo_inverse;
+pub(crate) mod start;
+pub(crate) mod fixed_point;
+pub(crate) mod automatic;
+pub mod report;
+
+pub use loss::Loss;
+pub use report::{Candidate, Form, SolveReport};
+pub use start::Start;

@@ -1,0 +1,72 @@
+//! Where the fixed point begins.
+
+use super::system::System;
+use crate::error::Result;
+use crate::preprocess::statistics;
+use faer::Mat;
+use serde::{Deserialize, Serialize};
+
+/// The start of the fixed-point iteration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Start {
+    /// Least absolute residuals, by ten reweighted steps: safe where many targets are far off.
+    #[default]
+    L1,
+    /// The ridge solution: what most papers mean.
+    Ridge,
+    /// W = 0: a small kernel then sees only the rows whose targets are near 0.
+    Zero,
+}
+
+impl Start {
+    /// All starts, the default first.
+    pub const ALL: [Self; 3] = [Self::L1, Self::Ridge, Self::Zero];
+
+    /// The name used in model files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::L1 => "l1",
+            Self::Ridge => "ridge",
+            Self::Zero => "zero",
+        }
+    }
+}
+
+/// The steps of the L1 start: more change little, because the iteration only has to rank residuals.
+pub(crate) const L1_STEPS: usize = 10;
+
+/// The outputs U W of the start.
+pub(crate) fn initial_outputs(
+    system: &System<'_>,
+    start: Start,
+    user: Option<&[f64]>,
+    ridge: f64,
+    l1_steps: usize,
+) -> Result<Mat<f64>> {
+    if start == Start::Zero {
+        return Ok(Mat::zeros(system.rows(), system.y().ncols()));
+    }
+    let mut outputs = system.outputs(system.solve(user, ridge)?.w.as_ref())?;
+    if start == Start::L1 {
+        for _ in 0..l1_steps {
+            let mut norms = system.squared_residuals(outputs.as_ref());
+            norms.iter_mut().for_each(|square| *square = square.sqrt());
+            let scale = statistics::median(&norms, user).unwrap_or(0.0);
+            if scale == 0.0 {
+                break; // More than half of the rows fit exactly: that is an L1 solution.
+            }
+            // Weights 1 / |e|, in units of the median residual so that the ridge keeps its meaning
+            // whatever the units of the target, and bounded for rows that fit exactly.
+            let weights: Vec<f64> = norms
+                .iter()
+                .enumerate()
+                .map(|(i, norm)| {
+                    user.map_or(1.0, |user| user[i]) * scale / norm.max(1e-3 * scale)
+                })
+                .collect();
+            outputs = system.outputs(system.solve(Some(&weights), ridge)?.w.as_ref())?;
+        }
+    }
+    Ok(outputs)
+}

@@ -1,0 +1,144 @@
+//! One weighted ridge problem:  minimise  sum_i w_i |y_i - u_i W|^2 + gamma |W|^2.
+//!
+//! Primal, L x L:  (U' Λ U + gamma I) W = U' Λ Y,  N L^2 + L^3 / 3 flops.
+//! Dual, N x N, for N < L:  W = U' D a,  (D K D + gamma I) a = D Y  with K = U U' and D = Λ^(1/2);
+//! K is formed once (N^2 L flops), later solves cost N^3 / 3.
+
+use super::factor::Factor;
+use super::report::Form;
+use crate::error::Result;
+use crate::linalg::scale_rows;
+use crate::state::{NormalEquations, StateRows};
+use faer::linalg::matmul::matmul;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::{Accum, Mat, MatRef, Par};
+
+/// U and Y, ready to be solved with any sample weights and ridge.
+pub(crate) struct System<'a> {
+    state: &'a StateRows<'a>,
+    y: MatRef<'a, f64>,
+    /// K = U U' in the dual form, lower triangle.
+    kernel: Option<Mat<f64>>,
+    par: Par,
+}
+
+/// W, and the equations it solves if they were formed.
+pub(crate) struct Solution {
+    pub(crate) w: Mat<f64>,
+    pub(crate) equations: Option<NormalEquations>,
+}
+
+impl<'a> System<'a> {
+    pub(crate) fn new(state: &'a StateRows<'a>, y: MatRef<'a, f64>, par: Par) -> Self {
+        let kernel = match state {
+            StateRows::Whole(u) if u.nrows() < u.ncols() => Some(lower_product(u.as_ref(), par)),
+            _ => None,
+        };
+        Self { state, y, kernel, par }
+    }
+
+    pub(crate) fn form(&self) -> Form {
+        if self.kernel.is_some() { Form::Dual } else { Form::Primal }
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.state.len()
+    }
+
+    pub(crate) fn y(&self) -> MatRef<'a, f64> {
+        self.y
+    }
+
+    /// W for these sample weights (all 1 if not given).
+    pub(crate) fn solve(&self, weights: Option<&[f64]>, ridge: f64) -> Result<Solution> {
+        match (&self.kernel, self.state) {
+            (Some(kernel), StateRows::Whole(u)) => {
+                let w = self.solve_dual(kernel, u.as_ref(), weights, ridge)?;
+                Ok(Solution { w, equations: None })
+            }
+            _ => {
+                let equations = self.equations(weights)?;
+                let factor = Factor::new(equations.r().to_owned(), ridge, self.par)?;
+                let w = factor.solve(equations.p(), self.par);
+                Ok(Solution { w, equations: Some(equations) })
+            }
+        }
+    }
+
+    fn solve_dual(
+        &self,
+        kernel: &Mat<f64>,
+        u: MatRef<'_, f64>,
+        weights: Option<&[f64]>,
+        ridge: f64,
+    ) -> Result<Mat<f64>> {
+        let mut matrix = kernel.clone();
+        let mut a = self.y.to_owned();
+        let root: Option<Vec<f64>> =
+            weights.map(|weights| weights.iter().map(|weight| weight.sqrt()).collect());
+        if let Some(root) = &root {
+            for (j, column) in matrix.as_mut().col_iter_mut().enumerate() {
+                for (i, value) in column.iter_mut().enumerate().skip(j) {
+                    *value *= root[i] * root[j];
+                }
+            }
+            scale_rows(a.as_mut(), root);
+        }
+        Factor::new(matrix, ridge, self.par)?.solve_in_place(a.as_mut(), self.par);
+        if let Some(root) = &root {
+            scale_rows(a.as_mut(), root);
+        }
+        let mut w = Mat::zeros(u.ncols(), a.ncols());
+        matmul(w.as_mut(), Accum::Replace, u.transpose(), &a, 1.0, self.par);
+        Ok(w)
+    }
+
+    /// R and P for these sample weights.
+    pub(crate) fn equations(&self, weights: Option<&[f64]>) -> Result<NormalEquations> {
+        let mut equations = NormalEquations::empty(self.state.width(), self.y.ncols());
+        self.state.visit_mut(|rows, u| {
+            let y = self.y.subrows(rows.start, rows.len());
+            equations.add(u, y, weights.map(|weights| &weights[rows]), self.par);
+            Ok(())
+        })?;
+        Ok(equations)
+    }
+
+    /// The outputs U W of all rows.
+    pub(crate) fn outputs(&self, w: MatRef<'_, f64>) -> Result<Mat<f64>> {
+        let mut outputs = Mat::zeros(self.rows(), w.ncols());
+        self.state.visit(|rows, u| {
+            let block = outputs.as_mut().subrows_mut(rows.start, rows.len());
+            matmul(block, Accum::Replace, u, w, 1.0, self.par);
+            Ok(())
+        })?;
+        Ok(outputs)
+    }
+
+    /// |y_i - f_i|^2 for every row, given the outputs f.
+    pub(crate) fn squared_residuals(&self, outputs: MatRef<'_, f64>) -> Vec<f64> {
+        let mut squares = vec![0.0; self.rows()];
+        for (y, f) in self.y.col_iter().zip(outputs.col_iter()) {
+            for ((square, y), f) in squares.iter_mut().zip(y.iter()).zip(f.iter()) {
+                *square += (y - f) * (y - f);
+            }
+        }
+        squares
+    }
+}
+
+fn lower_product(u: MatRef<'_, f64>, par: Par) -> Mat<f64> {
+    let mut kernel = Mat::zeros(u.nrows(), u.nrows());
+    triangular::matmul(
+        kernel.as_mut(),
+        BlockStructure::TriangularLower,
+        Accum::Replace,
+        u,
+        BlockStructure::Rectangular,
+        u.transpose(),
+        BlockStructure::Rectangular,
+        1.0,
+        par,
+    );
+    kernel
+}
