@@ -39,7 +39,9 @@ fn main() -> Result<()> {
     let folder = PathBuf::from(arguments.next().unwrap_or_else(|| "data".into()));
     let seeds: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(10);
     let variants: Vec<(String, Settings)> = match arguments.next() {
-        None => Recipe::ALL.map(|recipe| (recipe.name().to_owned(), Settings::recipe(recipe))).into(),
+        None => {
+            Recipe::ALL.map(|recipe| (recipe.name().to_owned(), Settings::recipe(recipe))).into()
+        }
         Some(list) => list
             .split(',')
             .map(|item| {

@@ -51,8 +51,7 @@ impl Resolved {
         };
         let target = find_all("target", &roles.target)?;
         let ignore = find_all("ignored column", &roles.ignore)?;
-        let weight =
-            roles.weight.as_ref().map(|name| find(reader, "weight", name)).transpose()?;
+        let weight = roles.weight.as_ref().map(|name| find(reader, "weight", name)).transpose()?;
         for (place, &column) in target.iter().enumerate() {
             let name = &reader.columns()[column];
             let twice = target[..place].contains(&column);
@@ -105,7 +104,9 @@ fn find(reader: &TableReader, role: &str, wanted: &str) -> Result<usize> {
         return Ok(number - 1);
     }
     let names: Vec<&str> = columns.iter().map(String::as_str).collect();
-    Err(Error::data(format!("no column `{wanted}` ({role})"))
-        .at(reader.name())
-        .expected(format!("one of {}, a number from 1 to {}, or last", list(&names), names.len())))
+    Err(Error::data(format!("no column `{wanted}` ({role})")).at(reader.name()).expected(format!(
+        "one of {}, a number from 1 to {}, or last",
+        list(&names),
+        names.len()
+    )))
 }

@@ -1,8 +1,8 @@
 //! How the columns of a table become numbers: found on the training rows, then frozen.
 
 use super::batch::{Column, Kind, MISSING};
-use super::target::TargetSchema;
 use super::schema_reader::Surprises;
+use super::target::TargetSchema;
 use crate::error::{Error, Result};
 use crate::preprocess::statistics;
 use faer::{Mat, MatMut};
@@ -114,7 +114,8 @@ impl Schema {
         let mut start = 0;
         for (place, (input, column)) in self.inputs.iter().zip(columns).enumerate() {
             let width = input.encoding.width();
-            let unseen = input.encoding.write(column.borrow(), x.as_mut().subcols_mut(start, width));
+            let unseen =
+                input.encoding.write(column.borrow(), x.as_mut().subcols_mut(start, width));
             if unseen > 0 {
                 surprises.add_unseen(place, unseen);
             }
@@ -142,13 +143,13 @@ impl Encoding {
         match column {
             Column::Number(values) => {
                 let (mut present, mut present_weights) = (Vec::new(), Vec::new());
-                for (row, &value) in values.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
+                for (row, &value) in values.iter().enumerate().filter(|(_, value)| !value.is_nan())
+                {
                     present.push(value);
                     present_weights.push(weights.map_or(1.0, |weights| weights[row]));
                 }
                 let fill =
-                    statistics::median(&present, Some(&present_weights))
-                        .ok_or_else(all_missing)?;
+                    statistics::median(&present, Some(&present_weights)).ok_or_else(all_missing)?;
                 // The median of an even number of booleans may lie between them: that is fine.
                 Ok(Self::Number { fill, indicator: present.len() < values.len() })
             }
@@ -162,14 +163,17 @@ impl Encoding {
                         None => missing = true,
                     }
                 }
-                let mut levels: Vec<String> =
-                    levels.iter().zip(used).filter(|(_, used)| *used).map(|(l, _)| l.clone()).collect();
+                let mut levels: Vec<String> = levels
+                    .iter()
+                    .zip(used)
+                    .filter(|(_, used)| *used)
+                    .map(|(l, _)| l.clone())
+                    .collect();
                 if levels.is_empty() {
                     return Err(all_missing());
                 }
                 if levels.len() > max_categories {
-                    let found =
-                        format!("{} different texts in {} rows", levels.len(), codes.len());
+                    let found = format!("{} different texts in {} rows", levels.len(), codes.len());
                     return Err(Error::data(found)
                         .at(place)
                         .expected(format!("at most {max_categories} categories in a text column"))

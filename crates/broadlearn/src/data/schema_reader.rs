@@ -136,7 +136,9 @@ impl<'a> SchemaReader<'a> {
                 .collect();
             if !missing.is_empty() {
                 self.surprises.without_target += missing.len() as u64;
-                columns.iter_mut().for_each(|column| super::training::remove_rows(column, &missing));
+                columns
+                    .iter_mut()
+                    .for_each(|column| super::training::remove_rows(column, &missing));
             }
         }
         let weights = if self.weight {

@@ -49,9 +49,7 @@ impl MackeyGlass {
         let per_period = (self.period / 0.1).round().max(1.0) as usize;
         let step = self.period / per_period as f64;
         let mut history = vec![self.initial];
-        let slope = |x: f64, delayed: f64| {
-            self.a * delayed / (1.0 + delayed.powi(10)) - self.b * x
-        };
+        let slope = |x: f64, delayed: f64| self.a * delayed / (1.0 + delayed.powi(10)) - self.b * x;
         let points = self.burn_in + n;
         let mut series = Vec::with_capacity(n);
         for point in 0..points {

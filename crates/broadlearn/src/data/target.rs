@@ -129,7 +129,9 @@ impl TargetSchema {
                         return Err(Error::data(format!("the same target {first} in every row"))
                             .at(place(index))
                             .expected("a target that varies")
-                            .advice("choose another column as --target: here nothing is to be learnt"));
+                            .advice(
+                                "choose another column as --target: here nothing is to be learnt",
+                            ));
                     }
                 }
                 Ok(Self::Regression { names: names.to_vec() })
@@ -149,7 +151,9 @@ impl TargetSchema {
                     return Err(Error::data(found)
                         .at(place(0))
                         .expected("at least two classes")
-                        .advice("choose another column as --target: here nothing is to be learnt"));
+                        .advice(
+                            "choose another column as --target: here nothing is to be learnt",
+                        ));
                 }
                 let rows = column.len();
                 if classes.len() > 1000 || (classes.len() > FEW && 2 * classes.len() > rows) {
@@ -256,7 +260,10 @@ fn class_names(column: &Column) -> (Kind, Vec<String>) {
         }
         Column::Text { codes, levels } => {
             let mut used = vec![false; levels.len()];
-            codes.iter().filter(|&&code| code != MISSING).for_each(|&code| used[code as usize] = true);
+            codes
+                .iter()
+                .filter(|&&code| code != MISSING)
+                .for_each(|&code| used[code as usize] = true);
             let mut classes: Vec<String> =
                 levels.iter().zip(used).filter(|(_, used)| *used).map(|(l, _)| l.clone()).collect();
             classes.sort_unstable();

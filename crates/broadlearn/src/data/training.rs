@@ -246,8 +246,11 @@ fn check_weights(
     match values.iter().position(|&value| value.is_nan() || value < 0.0) {
         None => Ok(()),
         Some(row) => {
-            let found =
-                if values[row].is_nan() { "no weight".into() } else { format!("weight {}", values[row]) };
+            let found = if values[row].is_nan() {
+                "no weight".into()
+            } else {
+                format!("weight {}", values[row])
+            };
             Err(Error::data(found)
                 .at(reader.place(first_row + row as u64, column))
                 .expected("a weight of 0 or more"))
@@ -279,7 +282,8 @@ fn append(columns: &mut Vec<Column>, batch: Vec<Column>) {
                     .collect();
                 levels.extend(fresh);
                 codes.extend(
-                    more.iter().map(|&c| if c == MISSING { MISSING } else { translated[c as usize] }),
+                    more.iter()
+                        .map(|&c| if c == MISSING { MISSING } else { translated[c as usize] }),
                 );
             }
             _ => unreachable!("a reader keeps the kinds of its columns"),

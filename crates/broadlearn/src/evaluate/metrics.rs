@@ -1,6 +1,6 @@
 //! Metrics, accumulated block by block in constant memory.
 
-use crate::data::{Targets, TargetSchema};
+use crate::data::{TargetSchema, Targets};
 use crate::error::{Error, Result};
 use crate::model::Predictions;
 use serde::Serialize;
@@ -62,7 +62,11 @@ enum Kind {
     /// For every target: weighted sums of squared and absolute errors, and of y - origin and its
     /// square, where the origin is the first target met.
     Regression(Vec<Sums>),
-    Classification { confusion: Vec<Vec<u64>>, weighted: Vec<Vec<f64>>, log_loss: f64 },
+    Classification {
+        confusion: Vec<Vec<u64>>,
+        weighted: Vec<Vec<f64>>,
+        log_loss: f64,
+    },
 }
 
 #[derive(Clone, Default)]
@@ -124,8 +128,7 @@ impl Scorer {
             }
             (Kind::Classification { confusion, weighted, log_loss }, Targets::Classes(given)) => {
                 let probabilities = predictions.probabilities();
-                for (i, (&given, predicted)) in
-                    given.iter().zip(predictions.classes()).enumerate()
+                for (i, (&given, predicted)) in given.iter().zip(predictions.classes()).enumerate()
                 {
                     let (given, predicted) = (given as usize, predicted as usize);
                     if given >= confusion.len() {

@@ -41,8 +41,7 @@ pub(crate) fn build(
             Features::Inputs => 1,
             Features::Groups { groups, .. } => groups,
         };
-        let group =
-            enhancement_group(&network.enhancement, &groups, 0..features, rows, seed, 0)?;
+        let group = enhancement_group(&network.enhancement, &groups, 0..features, rows, seed, 0)?;
         groups.push(group);
     }
     map_of(inputs, groups)
@@ -115,9 +114,14 @@ fn fine_tune(
     let mut crosses: Vec<_> = random.iter().map(|_| Mat::<f64>::zeros(nodes, inputs + 1)).collect();
     for range in row_blocks(rows.len()) {
         let x = rows.block(range.clone());
-        let mut h1 = Mat::from_fn(x.nrows(), inputs + 1, |i, j| {
-            if j < inputs { x[(i, j)] } else { BIAS_INPUT }
-        });
+        let mut h1 =
+            Mat::from_fn(
+                x.nrows(),
+                inputs + 1,
+                |i, j| {
+                    if j < inputs { x[(i, j)] } else { BIAS_INPUT }
+                },
+            );
         let root = weights
             .map(|weights| weights[range].iter().map(|weight| weight.sqrt()).collect::<Vec<_>>());
         if let Some(root) = &root {
@@ -135,8 +139,9 @@ fn fine_tune(
 
     let mut tuned = Vec::with_capacity(random.len());
     for (gram, cross) in grams.iter().zip(&crosses) {
-        let sparse = sparse_weights(gram.as_ref(), cross.as_ref())
-            .ok_or_else(|| Error::numeric("the sparse autoencoder met values that are not finite"))?;
+        let sparse = sparse_weights(gram.as_ref(), cross.as_ref()).ok_or_else(|| {
+            Error::numeric("the sparse autoencoder met values that are not finite")
+        })?;
         tuned.push(Layer::from_stacked(&sparse.transpose().to_owned()));
     }
     scale_nodes(&mut tuned, rows, 0.0, 1.0);

@@ -153,8 +153,7 @@ impl FeatureMap {
                         Source::Features(range) => {
                             let mut row = 0;
                             for columns in self.feature_columns(range) {
-                                let accumulate =
-                                    if row == 0 { Accum::Replace } else { Accum::Add };
+                                let accumulate = if row == 0 { Accum::Replace } else { Accum::Add };
                                 let part = weights.subrows(row, columns.len());
                                 let z = before.as_ref().subcols(columns.start, columns.len());
                                 matmul(nodes.as_mut(), accumulate, z, part, 1.0, parallelism());

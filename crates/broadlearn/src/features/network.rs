@@ -52,7 +52,7 @@ impl Recipe {
         match self {
             Self::Rich => Network {
                 features: Features::Inputs,
-                enhancement: Enhancement { gain: Some(1.0), ..enhancement },
+                enhancement: Enhancement { gain: Some(0.7), ..enhancement },
             },
             Self::Classic => Network {
                 features: groups(true),
@@ -111,6 +111,13 @@ pub struct Network {
 }
 
 impl Network {
+    /// This network with the number of enhancement nodes that suits this many rows: a twentieth of
+    /// them, but at least 200 and at most 1000.
+    pub fn sized_for(mut self, rows: f64) -> Self {
+        self.enhancement.nodes = (rows / 20.0).clamp(200.0, 1000.0) as usize;
+        self
+    }
+
     /// The largest width that a network may have: R has this number squared times 8 bytes.
     pub const MAX_WIDTH: usize = 65_536;
 

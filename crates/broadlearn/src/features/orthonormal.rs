@@ -25,10 +25,11 @@ mod tests {
             let matrix = Mat::from_fn(rows, columns, |_, _| stream.symmetric());
             let q = orthonormalised(matrix.as_ref());
             assert_eq!((q.nrows(), q.ncols()), (rows, columns));
-            let product =
-                if rows >= columns { q.transpose() * &q } else { &q * q.transpose() };
+            let product = if rows >= columns { q.transpose() * &q } else { &q * q.transpose() };
             let identity = Mat::<f64>::identity(product.nrows(), product.ncols());
-            assert!((product - identity).norm_max() < 8.0 * f64::EPSILON * rows.max(columns) as f64);
+            assert!(
+                (product - identity).norm_max() < 8.0 * f64::EPSILON * rows.max(columns) as f64
+            );
         }
     }
 }

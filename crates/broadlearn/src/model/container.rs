@@ -50,8 +50,9 @@ impl Tensor<'_> {
             Self::Vector(values) => flush(&mut values.iter().copied()),
             Self::Matrix(matrix) => (0..matrix.nrows())
                 .try_for_each(|i| flush(&mut (0..matrix.ncols()).map(|j| matrix[(i, j)]))),
-            Self::Lower(matrix) => (0..matrix.nrows())
-                .try_for_each(|i| flush(&mut (0..=i).map(|j| matrix[(i, j)]))),
+            Self::Lower(matrix) => {
+                (0..matrix.nrows()).try_for_each(|i| flush(&mut (0..=i).map(|j| matrix[(i, j)])))
+            }
         }
     }
 }

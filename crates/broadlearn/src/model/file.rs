@@ -83,7 +83,9 @@ impl Model {
         let failed = |error: io::Error| {
             let full = matches!(
                 error.kind(),
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::WriteZero
+                io::ErrorKind::StorageFull
+                    | io::ErrorKind::QuotaExceeded
+                    | io::ErrorKind::WriteZero
             );
             if full {
                 Error::io(path.display().to_string(), "write", error)
@@ -331,15 +333,14 @@ fn read_map(contents: &mut Contents, inputs: usize, kinds: &[GroupKind]) -> Resu
                 }
             }
         };
-        let is_feature = !matches!(
-            kind,
-            GroupKind::Constant | GroupKind::Dense { features: Some(_), .. }
-        );
+        let is_feature =
+            !matches!(kind, GroupKind::Constant | GroupKind::Dense { features: Some(_), .. });
         if is_feature {
             feature_widths.push(group.width(inputs));
         }
         groups.push(group);
     }
-    FeatureMap::new(inputs, groups)
-        .ok_or_else(|| Error::model("groups of nodes that do not fit together").expected("a sound map"))
+    FeatureMap::new(inputs, groups).ok_or_else(|| {
+        Error::model("groups of nodes that do not fit together").expected("a sound map")
+    })
 }

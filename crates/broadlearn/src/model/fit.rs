@@ -1,9 +1,9 @@
 //! Fitting: the whole algorithm on one screen.
 
-use super::settings::{CheckedSettings, Criterion, Regularisation, Settings};
 use super::Model;
-use crate::data::{Kind, Schema, Targets, Task, TargetSchema};
-use crate::error::{Error, Result};
+use super::settings::{CheckedSettings, Criterion, Regularisation, Settings};
+use crate::data::{Kind, Schema, TargetSchema, Targets, Task};
+use crate::error::{Category, Error, Result};
 use crate::features::build::build;
 use crate::linalg::{parallelism, select_rows};
 use crate::matrix::IntoMatrix;
@@ -15,6 +15,9 @@ use crate::solve::system::{Solution, System};
 use crate::solve::{Form, Loss, SolveReport, pseudo_inverse};
 use crate::state::StateRows;
 use faer::{Mat, MatRef};
+
+/// The relative error of the outputs that the choice of an equivalent system may bring.
+const PRECISION: f64 = 1e-9;
 
 /// What a model is fitted on.
 pub struct Training<'a> {
@@ -89,25 +92,26 @@ impl CheckedSettings {
         training.check(self)?;
         let rows = Rows::new(&training);
         let (x, user) = (rows.x(), rows.weights());
+        let settings = self.sized_for(x.nrows(), user);
         let task = training.schema.target.task();
 
         // Stage 2: scalers.
-        let input_scaler = Scaler::fit(self.input_scaling, x, user);
+        let input_scaler = Scaler::fit(settings.input_scaling, x, user);
         let mut y = rows.targets(&training.schema.target);
-        let target_scaler = Scaler::fit(self.target_scaling, y.as_ref(), user);
+        let target_scaler = Scaler::fit(settings.target_scaling, y.as_ref(), user);
         target_scaler.apply(y.as_mut());
 
         // Stage 3: the random map.
         report(observer, "building the network", 0, None)?;
         let inputs = ScaledRows::new(x, &input_scaler);
-        let map = build(&self.network, &inputs, user, self.seed)?;
+        let map = build(&settings.network, &inputs, user, settings.seed)?;
 
         // Stages 4 and 5: the state and the output weights.
         let state = StateRows::new(&map, inputs);
-        let (solution, report) = self.solve(&state, y.as_ref(), user, task, observer)?;
+        let (solution, report) = settings.solve(&state, y.as_ref(), user, task, observer)?;
 
         Ok(Model {
-            settings: self.clone(),
+            settings,
             rows: x.nrows() as u64,
             schema: training.schema,
             w: solution.w,
@@ -117,6 +121,16 @@ impl CheckedSettings {
             map,
             report,
         })
+    }
+
+    fn sized_for(&self, rows: usize, user: Option<&[f64]>) -> Self {
+        let mut settings = self.clone();
+        if self.automatic_nodes {
+            let rows = user.map_or(rows as f64, |user| user.iter().sum());
+            settings.network = self.network.sized_for(rows);
+            settings.automatic_nodes = false;
+        }
+        settings
     }
 
     fn solve(
@@ -134,14 +148,14 @@ impl CheckedSettings {
             Criterion::Squared => None,
             Criterion::Correntropy { sigma } => Some(sigma),
         };
+        let automatic_sigma = sigma == Some(None);
         let judge = match task {
             Task::Regression => Judge::Residuals,
             Task::Classification => Judge::Classes,
         };
-        let chosen =
-            choose(state, y, user, Choice { ridge, sigma }, judge, self.seed, observer)?;
+        let chosen = choose(state, y, user, Choice { ridge, sigma }, judge, self.seed, observer)?;
 
-        let system = System::new(state, y, parallelism());
+        let system = System::new(state, y, PRECISION, parallelism());
         let (mut solution, weights, mut report) = match chosen.sigma {
             Some(sigma) => {
                 let method = FixedPoint {
@@ -150,14 +164,25 @@ impl CheckedSettings {
                     tolerance: self.tolerance,
                     max_iterations: self.max_iterations,
                 };
-                let (solution, weights, report) =
-                    method.solve(&system, sigma, chosen.ridge, user, observer)?;
+                let mut sigma = sigma;
+                let (solution, weights, report) = loop {
+                    match method.solve(&system, sigma, chosen.ridge, user, observer) {
+                        // A kernel chosen on a part of the rows may be too narrow for all of them.
+                        Err(error) if error.category() == Category::Numeric && automatic_sigma => {
+                            sigma *= 2.0;
+                            if !sigma.is_finite() {
+                                return Err(error);
+                            }
+                        }
+                        result => break result?,
+                    }
+                };
                 (solution, Some(weights), report)
             }
             None => {
                 report(observer, "solving", 0, None)?;
                 let solution = system.solve(user, chosen.ridge)?;
-                let form = system.form();
+                let form = system.form(chosen.ridge);
                 (solution, user.map(<[f64]>::to_vec), plain_report(Some(chosen.ridge), form, None))
             }
         };
@@ -180,7 +205,7 @@ impl CheckedSettings {
         let equations = if self.compact {
             None
         } else {
-            Some(System::new(state, y, parallelism()).equations(user)?)
+            Some(System::new(state, y, PRECISION, parallelism()).equations(user)?)
         };
         Ok((Solution { w, equations }, plain_report(None, Form::Orthogonal, Some(rank))))
     }

@@ -48,9 +48,9 @@ pub enum Regularisation {
 /// | name | default | range | which way it pushes |
 /// |---|---|---|---|
 /// | recipe | rich | see [`Recipe`] | sets network and scalers, before any other setting |
-/// | enhancement_nodes | 300 | 0.. | more: finer functions, slower |
+/// | enhancement_nodes | rows / 20, from 200 to 1000 | 0.. | more: finer functions, slower |
 /// | feature_groups, feature_nodes | 10, 10 | 1.. | as above; not for the recipe `rich` |
-/// | gain | 1 | > 0 | larger: wigglier functions; only for the recipe `rich` |
+/// | gain | 0.7 | > 0 | larger: wigglier functions; only for the recipe `rich` |
 /// | criterion | correntropy | | squared: every target is believed |
 /// | sigma | auto | > 0 | smaller: more rows count as outliers |
 /// | ridge | auto | > 0 | larger: smoother, smaller outputs |
@@ -76,6 +76,7 @@ pub enum Regularisation {
 pub struct Settings {
     recipe: Recipe,
     network: Network,
+    automatic_nodes: bool,
     misplaced: Option<&'static str>,
     input_scaling: Option<Scaling>,
     target_scaling: Option<Scaling>,
@@ -106,6 +107,7 @@ impl Settings {
         Self {
             recipe,
             network: recipe.network(),
+            automatic_nodes: true,
             misplaced: None,
             input_scaling: None,
             target_scaling: None,
@@ -144,6 +146,7 @@ impl Settings {
     #[must_use]
     pub fn enhancement_nodes(mut self, count: usize) -> Self {
         self.network.enhancement.nodes = count;
+        self.automatic_nodes = false;
         self
     }
 
@@ -168,6 +171,7 @@ impl Settings {
     #[must_use]
     pub fn network(mut self, network: Network) -> Self {
         self.network = network;
+        self.automatic_nodes = false;
         self
     }
 
@@ -297,6 +301,7 @@ impl Settings {
         Ok(CheckedSettings {
             recipe: self.recipe,
             network: self.network,
+            automatic_nodes: self.automatic_nodes,
             input_scaling: self.input_scaling.unwrap_or(inputs),
             target_scaling,
             criterion: self.criterion,
@@ -319,6 +324,8 @@ pub struct CheckedSettings {
     pub(crate) recipe: Recipe,
     /// The network.
     pub(crate) network: Network,
+    /// Whether the number of enhancement nodes is still to be found from the number of rows.
+    pub(crate) automatic_nodes: bool,
     /// How inputs are scaled.
     pub(crate) input_scaling: Scaling,
     /// How targets are scaled.

@@ -3,5 +3,5 @@
 pub mod scaler;
 pub(crate) mod statistics;
 
-pub use scaler::{Scaler, Scaling};
 pub(crate) use scaler::ScaledRows;
+pub use scaler::{Scaler, Scaling};

@@ -205,7 +205,8 @@ mod tests {
     #[test]
     fn each_scaling_does_what_it_says() {
         let x = mat![[1.0, 5.0], [2.0, 5.0], [3.0, 5.0], [6.0, 5.0]];
-        let zero = |values: [f64; 4]| Mat::from_fn(4, 2, |i, j| if j == 0 { values[i] } else { 0.0 });
+        let zero =
+            |values: [f64; 4]| Mat::from_fn(4, 2, |i, j| if j == 0 { values[i] } else { 0.0 });
         assert_eq!(scaled(Scaling::MinMax, &x), zero([0.0, 0.2, 0.4, 1.0]));
         assert_eq!(scaled(Scaling::None, &x), x);
         let robust = scaled(Scaling::Robust, &x);

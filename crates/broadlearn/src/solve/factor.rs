@@ -1,8 +1,8 @@
 //! The Cholesky factor of R + gamma I.
 
 use crate::error::{Error, Result};
-use faer::linalg::cholesky::llt;
 use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt;
 use faer::{Mat, MatMut, MatRef, Par, Spec};
 
 /// The lower Cholesky factor of a positive definite matrix. n^3 / 3 flops, in place.

@@ -63,7 +63,7 @@ impl FixedPoint {
                 let report = SolveReport {
                     loss,
                     ridge: Some(ridge),
-                    form: system.form(),
+                    form: system.form(ridge),
                     rank: None,
                     iterations,
                     converged,

@@ -61,9 +61,7 @@ pub(crate) fn initial_outputs(
             let weights: Vec<f64> = norms
                 .iter()
                 .enumerate()
-                .map(|(i, norm)| {
-                    user.map_or(1.0, |user| user[i]) * scale / norm.max(1e-3 * scale)
-                })
+                .map(|(i, norm)| user.map_or(1.0, |user| user[i]) * scale / norm.max(1e-3 * scale))
                 .collect();
             outputs = system.outputs(system.solve(Some(&weights), ridge)?.w.as_ref())?;
         }
