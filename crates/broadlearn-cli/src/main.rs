@@ -1,1 +1,37 @@
-fn main() {}
+//! The `broadlearn` command.
+//!
+//! `args` says what can be typed, `commands` has one file per command, `context` is what they all
+//! share: talk on stderr, progress, interruption. `fault` maps errors to exit codes.
+
+mod args;
+mod commands;
+mod context;
+mod data_args;
+mod fault;
+mod format;
+mod output;
+
+use args::{Cli, Command};
+use clap::Parser;
+use context::Context;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let context = match Context::new(&cli.global) {
+        Ok(context) => context,
+        Err(fault) => return fault.report(false),
+    };
+    let result = match cli.command {
+        Command::Fit(args) => commands::fit::run(&args, &context),
+        Command::Predict(args) => commands::predict::run(&args, &context),
+        Command::Evaluate(args) => commands::evaluate::run(&args, &context),
+        Command::Inspect(args) => commands::inspect::run(&args, &context),
+        Command::Demo(args) => commands::demo::run(&args, &context),
+        Command::Completions(args) => commands::completions::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => fault.report(context.colour()),
+    }
+}

@@ -1,0 +1,498 @@
+//! `broadlearn fit`: from a table to a model.
+
+use super::{evaluate, inspect};
+use crate::context::{self, Context};
+use crate::data_args::{DataArgs, warn_of};
+use crate::fault::Fault;
+use crate::{format, output};
+use broadlearn::data::{Roles, Samples, Targets, Task, TrainingData, split};
+use broadlearn::evaluate::{Metrics, metrics::Scorer};
+use broadlearn::features::{Activation, Recipe};
+use broadlearn::model::Training;
+use broadlearn::preprocess::Scaling;
+use broadlearn::solve::Start;
+use broadlearn::{Error, Model, Settings};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  broadlearn fit train.csv --target price --model price.broad
+  broadlearn fit train.csv --target price --holdout 0.3 --model price.broad --report price.html
+  broadlearn fit digits.npz --target y --recipe classic --input-scaling row-z-score \\
+      --enhancement-nodes 5000 --loss squared --ridge 1e-5 --test test.npz --model digits.broad
+  cat sensors.csv | broadlearn fit - --target 7 --ignore time --model sensors.broad --json")]
+pub(crate) struct FitArgs {
+    /// The training table (CSV, Parquet, .npy, .npz; gzip too; - for stdin)
+    data: PathBuf,
+    /// The column to predict: a name, a number from 1, or last (repeat for several targets)
+    #[arg(long, short, required = true, value_name = "COLUMN")]
+    target: Vec<String>,
+    /// Where the model goes
+    #[arg(long, short, value_name = "FILE")]
+    model: PathBuf,
+    /// Score the model on this table
+    #[arg(long, value_name = "FILE", conflicts_with = "holdout")]
+    test: Option<PathBuf>,
+    /// Keep this share of the rows out of training and score the model on them
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    holdout: Option<f64>,
+    /// Write a page with pictures here (HTML)
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
+    /// Columns that are not used (repeatable)
+    #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
+    ignore: Vec<String>,
+    /// A column of sample weights
+    #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
+    weight: Option<String>,
+    /// What the target is [default: found by looking]
+    #[arg(long, value_enum, help_heading = "Columns")]
+    task: Option<TaskName>,
+    /// Leave out rows without a target
+    #[arg(long, help_heading = "Columns")]
+    drop_missing_target: bool,
+    /// Text columns with more levels are refused
+    #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Columns")]
+    max_categories: usize,
+
+    /// What is minimised
+    #[arg(long, value_enum, default_value_t = LossName::Correntropy, help_heading = "Learning")]
+    loss: LossName,
+    /// Kernel size in units of the scaled target: smaller distrusts more rows
+    #[arg(long, value_name = "auto|F", default_value = "auto", value_parser = automatic, help_heading = "Learning")]
+    sigma: Automatic,
+    /// Penalty on the output weights, or pinv for the pseudo-inverse
+    #[arg(long, value_name = "auto|F|pinv", default_value = "auto", value_parser = automatic, help_heading = "Learning")]
+    ridge: Automatic,
+    /// Where the fixed point begins
+    #[arg(long, value_parser = names(Start::ALL, Start::name), default_value = "l1", help_heading = "Learning")]
+    start: Start,
+    /// Use the final kernel size from the beginning
+    #[arg(long, help_heading = "Learning")]
+    no_anneal: bool,
+    /// Relative change of the outputs at which the fixed point is reached
+    #[arg(long, value_name = "F", default_value_t = 1e-8, help_heading = "Learning")]
+    tolerance: f64,
+    /// Steps after which the fixed point is given up
+    #[arg(long, value_name = "N", default_value_t = 200, help_heading = "Learning")]
+    max_iterations: usize,
+    /// The seed of all random numbers
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Learning")]
+    seed: u64,
+    /// Leave R and P out of the model: a smaller file, which cannot be updated
+    #[arg(long, help_heading = "Learning")]
+    compact: bool,
+
+    /// How the network is built
+    #[arg(long, value_parser = names(Recipe::ALL, Recipe::name), default_value = "rich", help_heading = "Network")]
+    recipe: Recipe,
+    /// Feature groups [default: 10; not for recipe rich]
+    #[arg(long, value_name = "N", help_heading = "Network")]
+    feature_groups: Option<usize>,
+    /// Nodes in a feature group [default: 10; not for recipe rich]
+    #[arg(long, value_name = "N", help_heading = "Network")]
+    feature_nodes: Option<usize>,
+    /// Enhancement nodes [default: a twentieth of the rows, from 200 to 1000]
+    #[arg(long, value_name = "N", help_heading = "Network")]
+    enhancement_nodes: Option<usize>,
+    /// Size of the random weights [default: 0.7; only for recipe rich]
+    #[arg(long, value_name = "F", help_heading = "Network")]
+    gain: Option<f64>,
+    /// Activation of the enhancement nodes
+    #[arg(long, value_parser = names(Activation::ALL, Activation::name), default_value = "tanh", help_heading = "Network")]
+    activation: Activation,
+    /// How inputs are scaled [default: by the recipe]
+    #[arg(long, value_parser = names(Scaling::ALL, Scaling::name), help_heading = "Network")]
+    input_scaling: Option<Scaling>,
+    /// How targets are scaled [default: by the recipe]
+    #[arg(long, value_parser = names(Scaling::ALL, Scaling::name), help_heading = "Network")]
+    target_scaling: Option<Scaling>,
+
+    #[command(flatten)]
+    table: DataArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LossName {
+    /// Robust: rows with wild targets get hardly any weight (C-BLS)
+    Correntropy,
+    /// Every target is believed (BLS)
+    Squared,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TaskName {
+    Regression,
+    Classification,
+}
+
+/// A number, or to be chosen, or none at all.
+#[derive(Clone, Copy, Debug)]
+enum Automatic {
+    Choose,
+    Value(f64),
+    PseudoInverse,
+}
+
+fn automatic(text: &str) -> Result<Automatic, String> {
+    match text {
+        "auto" => Ok(Automatic::Choose),
+        "pinv" => Ok(Automatic::PseudoInverse),
+        _ => match text.parse::<f64>() {
+            Ok(value) if value > 0.0 && value.is_finite() => Ok(Automatic::Value(value)),
+            _ => Err("expected auto or a positive number".into()),
+        },
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value < 1.0 => Ok(value),
+        _ => Err("expected a share between 0 and 1".into()),
+    }
+}
+
+/// A parser for one of the library's enumerations.
+fn names<T: Copy + Send + Sync + 'static, const N: usize>(
+    all: [T; N],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all.map(name)).map(move |text| {
+        // The parser before this one lets only these names through.
+        all.into_iter().find(|value| name(*value) == text).unwrap_or(all[0])
+    })
+}
+
+/// Which rows a score is about.
+struct Score {
+    rows: &'static str,
+    metrics: Metrics,
+}
+
+pub(crate) fn run(args: &FitArgs, context: &Context) -> Result<(), Fault> {
+    let begun = Instant::now();
+    let settings = args.settings()?;
+    check_writable(&args.model)?;
+
+    let mut reader = args.table.open(&args.data)?;
+    let data = TrainingData::read(&mut reader, &args.roles(), &mut context.observer())?;
+    context.end_progress();
+    if data.dropped() > 0 {
+        context.say(format_args!(
+            "left out {} without a target",
+            format::plural(data.dropped() as u64, "row")
+        ));
+    }
+    if args.task.is_none() {
+        context.say(format_args!(
+            "{} of {} (force another task with --task)",
+            data.target().task().name(),
+            data.target().names().join(", ")
+        ));
+    }
+
+    let (train, held_out, schema) = match args.holdout {
+        Some(share) => {
+            let (train, test) = split(data.len(), share, args.seed);
+            let schema = data.schema(&train)?;
+            let held_out = data.samples(&schema, &test)?;
+            (data.samples(&schema, &train)?, Some(held_out), schema)
+        }
+        None => {
+            let all: Vec<usize> = (0..data.len()).collect();
+            let schema = data.schema(&all)?;
+            (data.into_samples(&schema)?, None, schema)
+        }
+    };
+    let training = Training {
+        x: train.x.as_ref(),
+        targets: &train.targets,
+        weights: train.weights.as_deref(),
+        schema,
+    };
+    let model = settings.fit(training, &mut context.observer()).map_err(|error| {
+        if error.category() == broadlearn::Category::Data {
+            error.within(&args.data.display().to_string())
+        } else {
+            error
+        }
+    })?;
+    context.end_progress();
+
+    let mut scores = vec![score("training rows", &model, &train)?];
+    if let Some(samples) = &held_out {
+        warn_of(&samples.surprises, model.schema(), context);
+        scores.insert(0, score("held-out rows", &model, samples)?);
+    }
+    if let Some(path) = &args.test {
+        let reader = args.table.open(path)?;
+        let metrics = evaluate::score(&model, reader, args.drop_missing_target, context)?;
+        scores.insert(0, Score { rows: "test rows", metrics });
+    }
+    save(&model, &args.model)?;
+    if let Some(path) = &args.report {
+        let samples = held_out.as_ref().unwrap_or(&train);
+        let page = page(&model, &scores, samples, args)?;
+        output::write_file(path, &page)?;
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    say_result(&model, &scores, args, seconds, context)
+}
+
+impl FitArgs {
+    fn roles(&self) -> Roles {
+        Roles {
+            target: self.target.clone(),
+            ignore: self.ignore.clone(),
+            weight: self.weight.clone(),
+            task: self.task.map(|task| match task {
+                TaskName::Regression => Task::Regression,
+                TaskName::Classification => Task::Classification,
+            }),
+            drop_missing_target: self.drop_missing_target,
+            max_categories: self.max_categories,
+        }
+    }
+
+    fn settings(&self) -> Result<Settings, Fault> {
+        let mut settings = Settings::recipe(self.recipe)
+            .activation(self.activation)
+            .start(self.start, !self.no_anneal)
+            .stop(self.tolerance, self.max_iterations)
+            .seed(self.seed)
+            .compact(self.compact);
+        if let Some(count) = self.feature_groups {
+            settings = settings.feature_groups(count);
+        }
+        if let Some(count) = self.feature_nodes {
+            settings = settings.feature_nodes(count);
+        }
+        if let Some(count) = self.enhancement_nodes {
+            settings = settings.enhancement_nodes(count);
+        }
+        if let Some(gain) = self.gain {
+            settings = settings.gain(gain);
+        }
+        if let Some(scaling) = self.input_scaling {
+            settings = settings.input_scaling(scaling);
+        }
+        if let Some(scaling) = self.target_scaling {
+            settings = settings.target_scaling(scaling);
+        }
+        settings = match (self.loss, self.sigma) {
+            (LossName::Squared, Automatic::Choose) => settings.squared(),
+            (LossName::Correntropy, Automatic::Choose) => settings,
+            (LossName::Correntropy, Automatic::Value(sigma)) => settings.sigma(sigma),
+            (LossName::Squared, Automatic::Value(sigma)) => {
+                return Err(Error::setting("sigma", sigma)
+                    .expected("no kernel size with --loss squared")
+                    .into());
+            }
+            (_, Automatic::PseudoInverse) => {
+                return Err(Error::setting("sigma", "pinv").expected("auto or a number").into());
+            }
+        };
+        settings = match self.ridge {
+            Automatic::Choose => settings,
+            Automatic::Value(ridge) => settings.ridge(ridge),
+            Automatic::PseudoInverse => settings.pseudo_inverse(),
+        };
+        // Wrong settings are said before a long file is read; both tasks agree on all but scalers.
+        let task = self.task.map_or(Task::Regression, |task| match task {
+            TaskName::Regression => Task::Regression,
+            TaskName::Classification => Task::Classification,
+        });
+        settings.clone().check(task)?;
+        Ok(settings)
+    }
+}
+
+/// Finds out before the work that the model can be written after it.
+fn check_writable(path: &Path) -> Result<(), Fault> {
+    if path == Path::new("-") {
+        return Ok(());
+    }
+    if path.is_dir() {
+        let error = std::io::ErrorKind::IsADirectory.into();
+        return Err(Error::cannot_create(path, error).into());
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    match std::fs::metadata(folder) {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(Error::cannot_create(path, std::io::ErrorKind::NotADirectory.into()).into()),
+        Err(error) => Err(Error::cannot_create(path, error)
+            .advice(format!("make the folder first: mkdir -p {}", folder.display()))
+            .into()),
+    }
+}
+
+fn score(rows: &'static str, model: &Model, samples: &Samples) -> Result<Score, Fault> {
+    let mut scorer = Scorer::new(&model.schema().target);
+    scorer.add(&model.predict(&samples.x)?, &samples.targets, samples.weights.as_deref())?;
+    Ok(Score { rows, metrics: scorer.metrics()? })
+}
+
+/// Saves a model; `-` means stdout.
+pub(super) fn save(model: &Model, path: &Path) -> Result<(), Fault> {
+    if path == Path::new("-") {
+        let mut out = output::Output::open(None)?;
+        out.write(&model.to_bytes()?)?;
+        return out.finish();
+    }
+    Ok(context::finishing(|| model.save(path))?)
+}
+
+fn say_result(
+    model: &Model,
+    scores: &[Score],
+    args: &FitArgs,
+    seconds: f64,
+    context: &Context,
+) -> Result<(), Fault> {
+    let report = model.report();
+    if report.iterations > 0 && !report.converged {
+        context.warn(format_args!(
+            "the fixed point was not reached in {} steps (last change {:.1e}); raise --max-iterations \
+             or --tolerance",
+            report.iterations, report.last_change
+        ));
+    }
+    if context.json {
+        let mut object = serde_json::to_value(&scores[0].metrics).unwrap_or_default();
+        object["scored_on"] = json!(scores[0].rows);
+        object["task"] = json!(model.task().name());
+        object["model"] = json!(args.model);
+        object["rows"] = json!(model.rows());
+        object["inputs"] = json!(model.map().inputs());
+        object["nodes"] = json!(model.map().width());
+        object["seconds"] = json!(seconds);
+        object["report"] = json!(report);
+        for score in &scores[1..] {
+            object[score.rows.replace(' ', "_")] = json!(score.metrics);
+        }
+        if args.model == Path::new("-") {
+            context.say(object);
+            return Ok(());
+        }
+        return output::print_json(&object);
+    }
+    let mut text = format::facts(&inspect::describe(model));
+    for score in scores {
+        text.push_str(&format!("\nOn the {}:\n", score.rows));
+        text.push_str(&evaluate::describe(&score.metrics, &model.schema().target));
+    }
+    if scores.len() == 1 {
+        text.push_str(
+            "\nScores on training rows flatter a model: use --holdout 0.3 or --test FILE.\n",
+        );
+    }
+    context.say(format_args!("{text}\nwrote {} in {seconds:.1} s", args.model.display()));
+    Ok(())
+}
+
+/// The page with pictures.
+fn page(
+    model: &Model,
+    scores: &[Score],
+    samples: &Samples,
+    args: &FitArgs,
+) -> Result<String, Fault> {
+    use broadlearn_report::{Card, Chart, Page, Series, Table};
+    let names = model.schema().target.names();
+    let mut page = Page::new(format!("Learning {}", names.join(", "))).lead(format!(
+        "A {} learnt from {}.",
+        model.task().name(),
+        args.data.display()
+    ));
+    let cards = |metrics: &Metrics| {
+        format::metrics(metrics)
+            .into_iter()
+            .map(|row| Card::new(row[0].clone(), row[1].clone()))
+            .collect::<Vec<_>>()
+    };
+    for score in scores {
+        page = page.section(format!("On the {}", score.rows)).cards(cards(&score.metrics));
+    }
+    let predictions = model.predict(&samples.x)?;
+    if let Targets::Values(y) = &samples.targets {
+        for j in 0..y.ncols() {
+            let pairs: Vec<(f64, f64)> =
+                (0..y.nrows()).map(|i| (y[(i, j)], predictions.values()[(i, j)])).collect();
+            let (low, high) = pairs
+                .iter()
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &(y, _)| (l.min(y), h.max(y)));
+            let chart = Chart::new(format!("{}: given and predicted", names[j]))
+                .x_label("given")
+                .y_label("predicted")
+                .series(Series::points("rows", pairs))
+                .series(Series::line("equal", [(low, low), (high, high)]).dashed());
+            page = page.chart(chart, "Points on the line are predicted exactly.");
+        }
+    } else if let broadlearn::data::TargetSchema::Classification { classes, .. } =
+        &model.schema().target
+    {
+        let rows = format::confusion(&scores[0].metrics, classes);
+        if let Some((head, body)) = rows.split_first() {
+            let mut table =
+                Table::new(head.clone()).caption("Given classes down, predicted classes across.");
+            for row in body {
+                table = table.row(row.clone());
+            }
+            page = page.section("Confusion").table(table);
+        }
+    }
+    page = add_solver(page, model);
+    Ok(page.footer("Made by broadlearn.").to_html())
+}
+
+/// Pictures of how W was found: convergence, and the settings that were compared.
+pub(super) fn add_solver(page: broadlearn_report::Page, model: &Model) -> broadlearn_report::Page {
+    use broadlearn_report::{Chart, Series, Table};
+    let report = model.report();
+    let mut facts = Table::new(["model", ""]);
+    for (name, value) in inspect::describe(model) {
+        facts = facts.row([name.to_owned(), value]);
+    }
+    let mut page = page.section("How it was found").table(facts);
+    if report.objective.len() > 1 {
+        let points =
+            report.objective.iter().enumerate().map(|(step, &value)| ((step + 1) as f64, value));
+        let chart = Chart::new("Convergence")
+            .x_label("fixed-point step")
+            .y_label("objective")
+            .series(Series::line("", points));
+        page = page.chart(chart, "The normalised correntropy objective never decreases.");
+    }
+    let mut ridges: Vec<f64> = report.candidates.iter().map(|candidate| candidate.ridge).collect();
+    ridges.dedup();
+    if report.candidates.iter().any(|candidate| candidate.sigma.is_some()) {
+        let mut chart = Chart::new("Choice of kernel size and ridge")
+            .x_label("kernel size sigma")
+            .y_label("cross-validated score")
+            .log_x();
+        for ridge in ridges {
+            let path = report.candidates.iter().filter(|c| c.ridge == ridge);
+            let points: Vec<(f64, f64)> = path.filter_map(|c| Some((c.sigma?, c.score))).collect();
+            chart = chart.series(Series::line(format!("ridge {}", format::setting(ridge)), points));
+        }
+        page = page.chart(chart, "Less is better; chosen on the training rows alone.");
+    } else if !report.candidates.is_empty() {
+        let points = report.candidates.iter().map(|c| (c.ridge, c.score));
+        let chart = Chart::new("Choice of the ridge")
+            .x_label("ridge")
+            .y_label("cross-validated score")
+            .log_x()
+            .series(Series::line("", points));
+        page = page.chart(chart, "Less is better; chosen on the training rows alone.");
+    }
+    page
+}

@@ -1,0 +1,131 @@
+//! `broadlearn inspect`: says what is in a model file.
+
+use crate::context::Context;
+use crate::data_args::load_model;
+use crate::fault::Fault;
+use crate::{format, output};
+use broadlearn::data::{Encoding, TargetSchema};
+use broadlearn::features::NodeGroup;
+use broadlearn::solve::Loss;
+use broadlearn::{Model, model::FORMAT_VERSION};
+use clap::Args;
+use serde_json::json;
+use std::path::PathBuf;
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  broadlearn inspect price.broad
+  broadlearn inspect price.broad --json | jq .report.objective")]
+pub(crate) struct InspectArgs {
+    /// The model
+    model: PathBuf,
+}
+
+pub(crate) fn run(args: &InspectArgs, context: &Context) -> Result<(), Fault> {
+    let model = load_model(&args.model, None)?;
+    if context.json {
+        return output::print_json(&json!({
+            "model": args.model,
+            "format_version": FORMAT_VERSION,
+            "task": model.task().name(),
+            "rows": model.rows(),
+            "inputs": model.map().inputs(),
+            "nodes": model.map().width(),
+            "outputs": model.weights().ncols(),
+            "updatable": model.equations().is_some(),
+            "schema": model.schema(),
+            "settings": model.settings(),
+            "report": model.report(),
+        }));
+    }
+    output::print(&format::facts(&describe(&model)))
+}
+
+/// The model in names and values.
+pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
+    let schema = model.schema();
+    let mut lines = Vec::new();
+    let mut line = |name: &'static str, value: String| lines.push((name, value));
+    line(
+        "task",
+        match &schema.target {
+            TargetSchema::Regression { names } => format!("regression of {}", names.join(", ")),
+            TargetSchema::Classification { name, classes, .. } => {
+                format!("classification of {name}: {}", abridged(classes))
+            }
+        },
+    );
+    let names: Vec<String> = schema
+        .inputs
+        .iter()
+        .map(|input| match &input.encoding {
+            Encoding::Number { indicator: false, .. } => input.name.clone(),
+            Encoding::Number { indicator: true, .. } => format!("{} (some missing)", input.name),
+            Encoding::Category { levels, .. } => {
+                format!("{} ({} levels)", input.name, levels.len())
+            }
+        })
+        .collect();
+    line("inputs", format!("{}: {}", names.len(), abridged(&names)));
+    line("trained on", format::plural(model.rows(), "row"));
+    let settings = model.settings();
+    line("recipe", settings.recipe().name().into());
+    let (mut features, mut enhancement) = (0, 0);
+    for group in model.map().groups() {
+        match group {
+            NodeGroup::Dense {
+                source: broadlearn::features::Source::Features(_), bias, ..
+            } => {
+                enhancement += bias.len();
+            }
+            group => features += group.width(model.map().inputs()),
+        }
+    }
+    line(
+        "nodes",
+        format!(
+            "{} = {features} feature + {enhancement} enhancement ({})",
+            model.map().width(),
+            settings.network().enhancement.activation.name()
+        ),
+    );
+    let (inputs, targets) = settings.scaling();
+    line("scaling", format!("inputs {}, targets {}", inputs.name(), targets.name()));
+    let report = model.report();
+    line(
+        "loss",
+        match report.loss {
+            Loss::Squared => "squared".into(),
+            Loss::Correntropy { sigma } => format!("correntropy, sigma {}", format::setting(sigma)),
+        },
+    );
+    line("ridge", report.ridge.map_or("none (pseudo-inverse)".into(), format::setting));
+    if report.iterations > 0 {
+        let state = if report.converged { "converged" } else { "not converged" };
+        line(
+            "fixed point",
+            format!("{state} after {}", format::plural(report.iterations as u64, "step")),
+        );
+        line(
+            "distrusted",
+            format!("{:.1} % of the rows have a weight below 0.5", 100.0 * report.downweighted),
+        );
+    }
+    line("seed", settings.seed().to_string());
+    line(
+        "updatable",
+        if model.equations().is_some() { "yes (keeps R and P)" } else { "no (compact)" }.into(),
+    );
+    lines
+}
+
+/// Some names, not too many.
+fn abridged(names: &[String]) -> String {
+    const MOST: usize = 8;
+    let shown = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MOST) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

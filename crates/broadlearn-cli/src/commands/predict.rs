@@ -1,0 +1,156 @@
+//! `broadlearn predict`: streams predictions in bounded memory.
+
+use crate::context::Context;
+use crate::data_args::{DataArgs, load_model, warn_of};
+use crate::fault::Fault;
+use crate::output::Output;
+use broadlearn::data::{SchemaReader, TargetSchema};
+use broadlearn::{Error, Predictions, Progress};
+use clap::Args;
+use std::fmt::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+/// Rows that are parsed, predicted and written together.
+pub(super) const BLOCK_ROWS: usize = 4096;
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  broadlearn predict price.broad new.csv > predictions.csv
+  zcat huge.csv.gz | broadlearn predict price.broad - --out predictions.csv
+  broadlearn predict digits.broad scans.npy --scores
+
+Columns are matched by name: their order does not matter, others are ignored.
+One line of output for each row of input, in the same order.")]
+pub(crate) struct PredictArgs {
+    /// The model
+    model: PathBuf,
+    /// The rows to predict (CSV, Parquet, .npy, .npz; gzip too; - for stdin)
+    data: PathBuf,
+    /// Where the predictions go, as CSV [default: stdout]
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Also write the probability of every class
+    #[arg(long)]
+    scores: bool,
+    #[command(flatten)]
+    table: DataArgs,
+}
+
+pub(crate) fn run(args: &PredictArgs, context: &Context) -> Result<(), Fault> {
+    let model = load_model(&args.model, Some(&args.data))?;
+    let reader = args.table.open(&args.data)?;
+    let mut blocks = SchemaReader::new(reader, model.schema(), false, false)?;
+    let writer = Writer { target: &model.schema().target, scores: args.scores, json: context.json };
+
+    let mut output = Output::open(args.out.as_deref())?;
+    let mut text = writer.head();
+    let mut rows = 0;
+    let mut observer = context.observer();
+    while let Some(block) = blocks.next_block(BLOCK_ROWS)? {
+        writer.add(&model.predict(&block.x)?, rows == 0, &mut text);
+        output.write(text.as_bytes())?;
+        text.clear();
+        rows += block.x.nrows() as u64;
+        let progress = Progress { stage: "predicting rows", done: rows, total: None };
+        if observer(progress) == ControlFlow::Break(()) {
+            return Err(Error::interrupted().into());
+        }
+    }
+    drop(observer);
+    if rows == 0 {
+        return Err(Error::data("no rows").at(blocks.name()).expected("at least one row").into());
+    }
+    if context.json {
+        let _ = writeln!(text, "],\"n_rows\":{rows}}}");
+        output.write(text.as_bytes())?;
+    }
+    output.finish()?;
+    context.end_progress();
+    warn_of(blocks.surprises(), model.schema(), context);
+    if let Some(path) = &args.out {
+        context.say(format_args!(
+            "wrote {} to {}",
+            crate::format::plural(rows, "prediction"),
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
+/// Turns predictions into CSV lines or elements of a JSON array.
+struct Writer<'a> {
+    target: &'a TargetSchema,
+    scores: bool,
+    json: bool,
+}
+
+impl Writer<'_> {
+    fn head(&self) -> String {
+        if self.json {
+            return "{\"predictions\":[".into();
+        }
+        let mut columns: Vec<String> = match self.target {
+            TargetSchema::Regression { names } => names.clone(),
+            TargetSchema::Classification { name, .. } => vec![name.clone()],
+        };
+        if let (true, TargetSchema::Classification { classes, .. }) = (self.scores, self.target) {
+            columns.extend(classes.iter().map(|class| format!("p({class})")));
+        }
+        let mut line = columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(",");
+        line.push('\n');
+        line
+    }
+
+    fn add(&self, predictions: &Predictions, first: bool, text: &mut String) {
+        let probabilities = match self.target {
+            TargetSchema::Classification { .. } if self.scores => Some(predictions.probabilities()),
+            _ => None,
+        };
+        let codes = match self.target {
+            TargetSchema::Classification { .. } => predictions.classes(),
+            TargetSchema::Regression { .. } => Vec::new(),
+        };
+        let values = predictions.values();
+        for i in 0..predictions.len() {
+            let mut cells: Vec<String> = match self.target {
+                TargetSchema::Regression { names } => {
+                    (0..names.len()).map(|j| format!("{:?}", values[(i, j)])).collect()
+                }
+                TargetSchema::Classification { classes, .. } => {
+                    let class = &classes[codes[i] as usize];
+                    vec![if self.json { json_text(class) } else { quoted(class) }]
+                }
+            };
+            if let Some(probabilities) = &probabilities {
+                cells.extend(probabilities.row(i).iter().map(|p| format!("{p:?}")));
+            }
+            if self.json {
+                let comma = if first && i == 0 { "" } else { "," };
+                let row = cells.join(",");
+                let _ = if cells.len() == 1 {
+                    write!(text, "{comma}{row}")
+                } else {
+                    write!(text, "{comma}[{row}]")
+                };
+            } else {
+                text.push_str(&cells.join(","));
+                text.push('\n');
+            }
+        }
+    }
+}
+
+/// A CSV field, in quotes where it needs them.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) || text.is_empty() || text.trim() != text {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+fn json_text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

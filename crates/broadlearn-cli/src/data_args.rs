@@ -1,0 +1,115 @@
+//! Options about tables, shared by all commands that read one.
+
+use crate::context::Context;
+use crate::fault::Fault;
+use broadlearn::data::{Format, Kind, ReadOptions, Schema, Surprises, TableReader};
+use broadlearn::{Error, Model};
+use clap::{Args, ValueEnum};
+use std::io::Read;
+use std::path::Path;
+
+/// How a table is read; everything is found by looking unless it is said.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Reading tables")]
+pub(crate) struct DataArgs {
+    /// The format [default: by extension, then by the first bytes]
+    #[arg(long, value_enum)]
+    format: Option<FormatName>,
+    /// What separates the fields: a character, or tab or space [default: found by looking]
+    #[arg(long, value_name = "CHAR", value_parser = delimiter)]
+    delimiter: Option<u8>,
+    /// The first line names the columns [default: found by looking]
+    #[arg(long, conflicts_with = "no_header")]
+    header: bool,
+    /// The first line is data; columns are called column1, column2, ...
+    #[arg(long)]
+    no_header: bool,
+    /// A further text that means a missing value (repeatable)
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    missing: Vec<String>,
+    /// Read this column as text, that is as a category (repeatable)
+    #[arg(long, value_name = "COLUMN")]
+    text: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FormatName {
+    Csv,
+    Npy,
+    Npz,
+    Parquet,
+}
+
+impl DataArgs {
+    /// Opens a table.
+    pub(crate) fn open(&self, path: &Path) -> Result<TableReader, Fault> {
+        Ok(TableReader::open(path, &self.options())?)
+    }
+
+    fn options(&self) -> ReadOptions {
+        ReadOptions {
+            format: self.format.map(|format| match format {
+                FormatName::Csv => Format::Delimited,
+                FormatName::Npy => Format::Npy,
+                FormatName::Npz => Format::Npz,
+                FormatName::Parquet => Format::Parquet,
+            }),
+            delimiter: self.delimiter,
+            header: match (self.header, self.no_header) {
+                (true, _) => Some(true),
+                (_, true) => Some(false),
+                _ => None,
+            },
+            missing: self.missing.clone(),
+            kinds: self.text.iter().map(|column| (column.clone(), Kind::Text)).collect(),
+        }
+    }
+}
+
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text {
+        "tab" | "\\t" => Ok(b'\t'),
+        "space" => Ok(b' '),
+        _ => match text.as_bytes() {
+            [byte] if byte.is_ascii() && !byte.is_ascii_alphanumeric() && *byte != b'"' => {
+                Ok(*byte)
+            }
+            _ => Err("expected one character such as ; or |, or tab or space".into()),
+        },
+    }
+}
+
+/// Loads a model from a file or, for `-`, from stdin.
+pub(crate) fn load_model(path: &Path, data: Option<&Path>) -> Result<Model, Fault> {
+    let stdin = Path::new("-");
+    if path != stdin {
+        return Ok(Model::load(path)?);
+    }
+    if data == Some(stdin) {
+        return Err(Error::setting("MODEL and DATA", "- for both")
+            .expected("stdin for one of them only")
+            .into());
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .read_to_end(&mut bytes)
+        .map_err(|error| Error::io("standard input", "read", error))?;
+    Ok(Model::from_bytes(&bytes).map_err(|error| error.within("standard input"))?)
+}
+
+/// Warns of what did not fit the schema.
+pub(crate) fn warn_of(surprises: &Surprises, schema: &Schema, context: &Context) {
+    for (&column, &count) in &surprises.unseen {
+        let name = schema.inputs.get(column).map_or("?", |input| input.name.as_str());
+        context.warn(format_args!(
+            "column `{name}`: {} with a category that training had not seen",
+            crate::format::plural(count, "row")
+        ));
+    }
+    if surprises.without_target > 0 {
+        context.say(format_args!(
+            "left out {} without a target",
+            crate::format::plural(surprises.without_target, "row")
+        ));
+    }
+}

@@ -1,0 +1,103 @@
+//! Where data go: stdout, or a file that appears only when it is complete.
+
+use crate::context;
+use crate::fault::Fault;
+use broadlearn::Error;
+use std::fs::File;
+use std::io::{self, BufWriter, StdoutLock, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// An output that is being written.
+pub(crate) enum Output {
+    Stdout(BufWriter<StdoutLock<'static>>),
+    /// A device or a pipe, written directly.
+    Direct(BufWriter<File>, PathBuf),
+    /// A file, written beside its place.
+    Atomic(BufWriter<NamedTempFile>, PathBuf),
+}
+
+impl Output {
+    /// Opens an output; `None` and `-` mean stdout.
+    pub(crate) fn open(path: Option<&Path>) -> Result<Self, Fault> {
+        let Some(path) = path.filter(|path| *path != Path::new("-")) else {
+            return Ok(Self::Stdout(BufWriter::with_capacity(1 << 16, io::stdout().lock())));
+        };
+        let failed = |error: io::Error| Error::cannot_create(path, error);
+        // Through a link, the file that it points to is replaced, not the link.
+        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if std::fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file()) {
+            let file = File::options().write(true).open(&target).map_err(failed)?;
+            return Ok(Self::Direct(BufWriter::new(file), path.to_owned()));
+        }
+        let folder = match target.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".broadlearn-").suffix(".tmp");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+        }
+        let file = builder.tempfile_in(folder).map_err(failed)?;
+        context::unfinished(file.path().to_owned());
+        Ok(Self::Atomic(BufWriter::with_capacity(1 << 16, file), target))
+    }
+
+    /// Writes bytes.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        let result = match self {
+            Self::Stdout(out) => out.write_all(bytes),
+            Self::Direct(out, _) => out.write_all(bytes),
+            Self::Atomic(out, _) => out.write_all(bytes),
+        };
+        result.map_err(|error| Fault::writing(&self.place(), error))
+    }
+
+    /// Completes the output and puts it in its place.
+    pub(crate) fn finish(self) -> Result<(), Fault> {
+        let place = self.place();
+        let failed = |error: io::Error| Fault::writing(&place, error);
+        match self {
+            Self::Stdout(mut out) => out.flush().map_err(failed),
+            Self::Direct(mut out, _) => out.flush().map_err(failed),
+            Self::Atomic(out, target) => {
+                let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
+                context::finishing(|| {
+                    file.as_file().sync_all().map_err(failed)?;
+                    let persisted = file.persist(&target);
+                    persisted.map_err(|error| Error::cannot_create(&target, error.error))?;
+                    Ok(())
+                })
+            }
+        }
+    }
+
+    fn place(&self) -> String {
+        match self {
+            Self::Stdout(_) => "standard output".into(),
+            Self::Direct(_, path) | Self::Atomic(_, path) => path.display().to_string(),
+        }
+    }
+}
+
+/// Writes a whole text to a file, atomically.
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Fault> {
+    let mut output = Output::open(Some(path))?;
+    output.write(text.as_bytes())?;
+    output.finish()
+}
+
+/// Prints a text on stdout.
+pub(crate) fn print(text: &str) -> Result<(), Fault> {
+    let mut output = Output::open(None)?;
+    output.write(text.as_bytes())?;
+    output.finish()
+}
+
+/// Prints a JSON object on stdout.
+pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Fault> {
+    print(&format!("{value}\n"))
+}
