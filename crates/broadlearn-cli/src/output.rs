@@ -30,10 +30,8 @@ impl Output {
             let file = File::options().write(true).open(&target).map_err(failed)?;
             return Ok(Self::Direct(BufWriter::new(file), path.to_owned()));
         }
-        let folder = match target.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
+        check_folder(path)?;
+        let folder = folder_of(&target);
         let mut builder = tempfile::Builder::new();
         builder.prefix(".broadlearn-").suffix(".tmp");
         #[cfg(unix)]
@@ -80,6 +78,33 @@ impl Output {
             Self::Stdout(_) => "standard output".into(),
             Self::Direct(_, path) | Self::Atomic(_, path) => path.display().to_string(),
         }
+    }
+}
+
+/// The folder that a file is in.
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// An error if there is no folder for this file: better said before long work than after it.
+pub(crate) fn check_folder(path: &Path) -> Result<(), Fault> {
+    if path == Path::new("-") {
+        return Ok(());
+    }
+    if path.is_dir() {
+        let error = io::ErrorKind::IsADirectory.into();
+        return Err(Error::cannot_create(path, error).into());
+    }
+    let folder = folder_of(path);
+    match std::fs::metadata(folder) {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(Error::cannot_create(path, io::ErrorKind::NotADirectory.into()).into()),
+        Err(error) => Err(Error::cannot_create(path, error)
+            .advice(format!("make the folder first: mkdir -p {}", folder.display()))
+            .into()),
     }
 }
 

@@ -65,10 +65,10 @@ pub(crate) struct FitArgs {
     #[arg(long, value_enum, default_value_t = LossName::Correntropy, help_heading = "Learning")]
     loss: LossName,
     /// Kernel size in units of the scaled target: smaller distrusts more rows
-    #[arg(long, value_name = "auto|F", default_value = "auto", value_parser = automatic, help_heading = "Learning")]
+    #[arg(long, value_name = "auto|F", default_value = "auto", value_parser = automatic, allow_negative_numbers = true, help_heading = "Learning")]
     sigma: Automatic,
     /// Penalty on the output weights, or pinv for the pseudo-inverse
-    #[arg(long, value_name = "auto|F|pinv", default_value = "auto", value_parser = automatic, help_heading = "Learning")]
+    #[arg(long, value_name = "auto|F|pinv", default_value = "auto", value_parser = automatic, allow_negative_numbers = true, help_heading = "Learning")]
     ridge: Automatic,
     /// Where the fixed point begins
     #[arg(long, value_parser = names(Start::ALL, Start::name), default_value = "l1", help_heading = "Learning")]
@@ -178,7 +178,10 @@ struct Score {
 pub(crate) fn run(args: &FitArgs, context: &Context) -> Result<(), Fault> {
     let begun = Instant::now();
     let settings = args.settings()?;
-    check_writable(&args.model)?;
+    // What can be known to fail is said before the work.
+    output::check_folder(&args.model)?;
+    args.report.as_deref().map(output::check_folder).transpose()?;
+    let test = args.test.as_deref().map(|path| args.table.open(path)).transpose()?;
 
     let mut reader = args.table.open(&args.data)?;
     let data = TrainingData::read(&mut reader, &args.roles(), &mut context.observer())?;
@@ -230,8 +233,7 @@ pub(crate) fn run(args: &FitArgs, context: &Context) -> Result<(), Fault> {
         warn_of(&samples.surprises, model.schema(), context);
         scores.insert(0, score("held-out rows", &model, samples)?);
     }
-    if let Some(path) = &args.test {
-        let reader = args.table.open(path)?;
+    if let Some(reader) = test {
         let metrics = evaluate::score(&model, reader, args.drop_missing_target, context)?;
         scores.insert(0, Score { rows: "test rows", metrics });
     }
@@ -310,28 +312,6 @@ impl FitArgs {
         });
         settings.clone().check(task)?;
         Ok(settings)
-    }
-}
-
-/// Finds out before the work that the model can be written after it.
-fn check_writable(path: &Path) -> Result<(), Fault> {
-    if path == Path::new("-") {
-        return Ok(());
-    }
-    if path.is_dir() {
-        let error = std::io::ErrorKind::IsADirectory.into();
-        return Err(Error::cannot_create(path, error).into());
-    }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    match std::fs::metadata(folder) {
-        Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => Err(Error::cannot_create(path, std::io::ErrorKind::NotADirectory.into()).into()),
-        Err(error) => Err(Error::cannot_create(path, error)
-            .advice(format!("make the folder first: mkdir -p {}", folder.display()))
-            .into()),
     }
 }
 
