@@ -46,44 +46,43 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     run::run(Command::new(python).args(["-I", "-u"]).arg(script).arg("--out").arg(out).args(sets))
 }
 
-/// The folder with data sets for tests and benchmarks, to be handed on as `BROADLEARN_DATA`: that
-/// variable if it is set, else `data/` in the workspace, else `../shared/data`, if they exist.
-pub(crate) fn folder() -> Result<Option<PathBuf>> {
-    let named = env::var_os("BROADLEARN_DATA").filter(|value| !value.is_empty());
-    resolve(named.map(PathBuf::from).as_deref(), &crate::root())
-}
+/// The sets that tests need, all from PyPI.
+const SMALL: [&str; 10] = [
+    "airfoil",
+    "balance_scale",
+    "bodyfat",
+    "chess",
+    "diabetes_pima",
+    "ecoli",
+    "forestfires",
+    "mortgage",
+    "quake",
+    "weather_izmir",
+];
 
-fn resolve(named: Option<&Path>, root: &Path) -> Result<Option<PathBuf>> {
-    if let Some(folder) = named {
-        // Tests run in their crate's folder, so a relative name would lead them astray.
-        return match folder.canonicalize() {
-            Ok(folder) if folder.is_dir() => Ok(Some(folder)),
-            _ => bail!("BROADLEARN_DATA is no folder: {}", folder.display()),
-        };
+/// Fetches what tests need, unless a folder of the user's own is named.
+pub(crate) fn ensure_small() -> Result<()> {
+    match named()? {
+        Some(folder) => println!("BROADLEARN_DATA is {}: nothing to fetch", folder.display()),
+        None => run(&SMALL.map(String::from))?,
     }
-    let places = [root.join("data"), root.join("../shared/data")];
-    Ok(places.into_iter().find(|place| place.is_dir()).and_then(|place| place.canonicalize().ok()))
+    Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
+/// The folder with data sets for tests and benchmarks, to be handed on as `BROADLEARN_DATA`: that
+/// variable if it is set, else `data/` in the workspace if it exists.
+pub(crate) fn folder() -> Result<Option<PathBuf>> {
+    let own = crate::root().join("data");
+    Ok(named()?.or_else(|| own.is_dir().then_some(own)))
+}
 
-    #[test]
-    fn the_data_folder_is_the_named_one_then_data_then_shared() -> Result<()> {
-        let base = env::temp_dir().join(format!("xtask-folder-{}", std::process::id()));
-        let (root, shared) = (base.join("main"), base.join("shared").join("data"));
-        fs::create_dir_all(&root)?;
-        let root = root.canonicalize()?;
-        assert_eq!(resolve(None, &root)?, None);
-        fs::create_dir_all(&shared)?;
-        assert_eq!(resolve(None, &root)?, Some(shared.canonicalize()?));
-        fs::create_dir(root.join("data"))?;
-        assert_eq!(resolve(None, &root)?, Some(root.join("data")));
-        assert_eq!(resolve(Some(&shared), &root)?, Some(shared.canonicalize()?));
-        assert!(resolve(Some(&root.join("absent")), &root).is_err());
-        fs::remove_dir_all(base)?;
-        Ok(())
+fn named() -> Result<Option<PathBuf>> {
+    let Some(folder) = env::var_os("BROADLEARN_DATA").filter(|value| !value.is_empty()) else {
+        return Ok(None);
+    };
+    // Tests run in their crate's folder, so a relative name would lead them astray.
+    match Path::new(&folder).canonicalize() {
+        Ok(folder) if folder.is_dir() => Ok(Some(folder)),
+        _ => bail!("BROADLEARN_DATA is no folder: {}", Path::new(&folder).display()),
     }
 }

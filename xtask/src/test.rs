@@ -18,13 +18,14 @@ Runs, and stops at the first failure:
   lints      cargo clippy, warnings are errors
   docs       cargo doc, warnings are errors
   python     target/venv from xtask/requirements.txt
+  data       the small public data sets into data/
   tests      cargo test, doc tests too
   licences   the rules of deny.toml
 
   --quick   without docs and licences
 
 Tests get BROADLEARN_PYTHON, the environment's Python, and BROADLEARN_DATA, the folder of data sets:
-that variable if set, else data/, else ../shared/data, if there.";
+that variable if set, and nothing is fetched then; else data/.";
 
 /// A step: its name, whether `--quick` keeps it, and what it does.
 type Step<'a> = (&'static str, bool, Box<dyn FnMut() -> Result<()> + 'a>);
@@ -45,6 +46,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         ("lints", true, Box::new(lints)),
         ("docs", false, Box::new(docs)),
         ("python", true, Box::new(|| venv::ensure().map(drop))),
+        ("data", true, Box::new(data::ensure_small)),
         ("tests", true, Box::new(|| tests(&mut tally))),
         ("licences", false, Box::new(licences::check)),
     ];
@@ -96,8 +98,6 @@ fn tests(tally: &mut Tally) -> Result<()> {
     command.env("BROADLEARN_PYTHON", venv::ensure()?);
     if let Some(folder) = data::folder()? {
         command.env("BROADLEARN_DATA", folder);
-    } else {
-        println!("no data folder: tests on public data are left out (`cargo xtask data` makes it)");
     }
     run::run_seeing(&mut command, |line| tally.see(line))?;
     if tally.passed == 0 {

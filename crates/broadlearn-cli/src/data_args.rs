@@ -46,6 +46,13 @@ impl DataArgs {
         Ok(TableReader::open(path, &self.options())?)
     }
 
+    /// Opens a table for a model: what meant a missing value in training means it here, too.
+    pub(crate) fn open_for(&self, model: &Model, path: &Path) -> Result<TableReader, Fault> {
+        let mut options = self.options();
+        options.missing.extend(model.schema().missing.iter().cloned());
+        Ok(TableReader::open(path, &options)?)
+    }
+
     fn options(&self) -> ReadOptions {
         ReadOptions {
             format: self.format.map(|format| match format {

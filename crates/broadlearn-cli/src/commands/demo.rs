@@ -29,7 +29,7 @@ Examples:
   broadlearn demo
   broadlearn demo --seed 7 --scale 0.215 --out-dir /tmp/demo")]
 pub(crate) struct DemoArgs {
-    /// The folder for the model and the page
+    /// The folder for the model, the page and a picture
     #[arg(long, value_name = "DIR", default_value = "broadlearn-demo")]
     out_dir: PathBuf,
     /// The seed of the noise and the networks
@@ -62,6 +62,7 @@ struct Contender {
 }
 
 struct Outcome {
+    name: &'static str,
     rmse: f64,
     seconds: f64,
     model: Model,
@@ -106,7 +107,9 @@ pub(crate) fn run(args: &DemoArgs, context: &Context) -> Result<(), Fault> {
 
     let page_path = args.out_dir.join("demo.html");
     let model_path = args.out_dir.join("demo.broad");
-    let (_, last) = &results[results.len() - 1];
+    let picture_path = args.out_dir.join("demo.svg");
+    let (label, last) = &results[results.len() - 1];
+    output::write_file(&picture_path, &predictions(label, last, &clean).to_svg())?;
     let automatic = &last[last.len() - 1];
     super::fit::save(&automatic.model, &model_path)?;
     output::write_file(&page_path, &page(&results, &clean, &noisy, &clean_y, args))?;
@@ -126,15 +129,16 @@ pub(crate) fn run(args: &DemoArgs, context: &Context) -> Result<(), Fault> {
             })
             .collect();
         return output::print_json(&json!({
-            "test_rmse": object, "model": model_path, "page": page_path,
+            "test_rmse": object, "model": model_path, "page": page_path, "picture": picture_path,
         }));
     }
     output::print(&format::table(&rows))?;
     context.say(format_args!(
         "\nBLS believes every target; C-BLS gives wild ones hardly any weight.\n\
-         model  {}\npage   {}",
+         model    {}\npage     {}\npicture  {}",
         model_path.display(),
-        page_path.display()
+        page_path.display(),
+        picture_path.display()
     ));
     Ok(())
 }
@@ -183,7 +187,7 @@ impl Contender {
         let squares: f64 =
             predictions.iter().enumerate().map(|(i, f)| (f - test_y[(i, 0)]).powi(2)).sum();
         let rmse = (squares / predictions.len() as f64).sqrt();
-        Ok(Outcome { rmse, seconds, model, predictions })
+        Ok(Outcome { name: self.name, rmse, seconds, model, predictions })
     }
 }
 
@@ -217,28 +221,17 @@ fn page(
     }
     page = page.section("Result").table(table);
 
-    let shown = |values: &[f64], start: usize| -> Vec<(f64, f64)> {
-        values.iter().enumerate().map(|(i, &v)| ((start + i) as f64, v)).collect()
-    };
     page = page.section("The series").chart(
         Chart::new("What is learnt from")
             .x_label("t")
             .y_label("x(t)")
             .y_range(-1.0, 3.0)
-            .series(
-                Series::points("with noise", shown(&noisy[..400.min(noisy.len())], 0)).opacity(0.6),
-            )
-            .series(Series::line("clean", shown(&clean[..400], 0))),
+            .series(Series::points("with noise", from(&noisy[..400], 0)).opacity(0.6))
+            .series(Series::line("clean", from(&clean[..400], 0))),
         "The first 400 of 1000 training points. Some impulses lie far outside of the picture.",
     );
     for (label, outcomes) in results {
-        let mut chart = Chart::new(format!("Predictions, noise in {label}"))
-            .x_label("t")
-            .y_label("x(t)")
-            .series(Series::line("truth", shown(&clean[TRAIN..], TRAIN)));
-        for (name, outcome) in names.iter().zip(outcomes) {
-            chart = chart.series(Series::line(*name, shown(&outcome.predictions, TRAIN)).dashed());
-        }
+        let chart = predictions(label, outcomes, clean);
         page = page.chart(chart, format!("One step ahead on the {TEST} test points."));
     }
 
@@ -267,6 +260,24 @@ fn page(
         );
     page = super::fit::add_solver(page, &outcomes[outcomes.len() - 1].model);
     page.footer("Made by broadlearn demo.").to_html()
+}
+
+/// The test points and what each contender says of them.
+fn predictions(label: &str, outcomes: &[Outcome], clean: &[f64]) -> Chart {
+    let mut chart = Chart::new(format!("Predictions, noise in {label}"))
+        .x_label("t")
+        .y_label("x(t)")
+        .series(Series::line("truth", from(&clean[TRAIN..], TRAIN)));
+    for outcome in outcomes {
+        chart =
+            chart.series(Series::line(outcome.name, from(&outcome.predictions, TRAIN)).dashed());
+    }
+    chart
+}
+
+/// Values against their number, counted from `start`.
+fn from(values: &[f64], start: usize) -> Vec<(f64, f64)> {
+    values.iter().enumerate().map(|(i, &value)| ((start + i) as f64, value)).collect()
 }
 
 /// exp(-|e|^2 / 2 sigma^2) of the training rows, noise in the targets only.

@@ -31,7 +31,7 @@ pub(crate) struct EvaluateArgs {
 
 pub(crate) fn run(args: &EvaluateArgs, context: &Context) -> Result<(), Fault> {
     let model = load_model(&args.model, Some(&args.data))?;
-    let reader = args.table.open(&args.data)?;
+    let reader = args.table.open_for(&model, &args.data)?;
     let metrics = score(&model, reader, args.drop_missing_target, context)?;
     if context.json {
         let mut report = serde_json::to_value(&metrics).unwrap_or_default();

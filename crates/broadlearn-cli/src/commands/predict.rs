@@ -40,7 +40,7 @@ pub(crate) struct PredictArgs {
 
 pub(crate) fn run(args: &PredictArgs, context: &Context) -> Result<(), Fault> {
     let model = load_model(&args.model, Some(&args.data))?;
-    let reader = args.table.open(&args.data)?;
+    let reader = args.table.open_for(&model, &args.data)?;
     let mut blocks = SchemaReader::new(reader, model.schema(), false, false)?;
     let writer = Writer { target: &model.schema().target, scores: args.scores, json: context.json };
 
