@@ -5,13 +5,13 @@
 //! criterion (C-BLS) it gives rows with wild targets hardly any weight. The stages, in the order in
 //! which data flow through them, are the modules of this crate:
 //!
-//! 1. [`data`]: tables in, columns and their meaning
-//! 2. [`preprocess`]: scalers
-//! 3. [`features`]: the random map x -> u
-//! 4. [`state`]: U in blocks, the normal equations R = U'ΛU and P = U'ΛY
-//! 5. [`solve`]: W by ridge, pseudo-inverse, or the fixed point of the correntropy criterion
-//! 6. [`model`]: settings -> checked settings -> fitted model, and its file
-//! 7. [`evaluate`]: metrics
+//! 1. [`data`] - tables in, columns and their meaning
+//! 2. [`preprocess`] - scalers
+//! 3. [`features`] - the random map x -> u
+//! 4. [`state`] - U in blocks, the normal equations R = U'ΛU and P = U'ΛY
+//! 5. [`solve`] - W by ridge, pseudo-inverse, or the fixed point of the correntropy criterion
+//! 6. [`model`] - settings -> checked settings -> fitted model, and its file
+//! 7. [`evaluate`] - metrics
 //!
 //! ```
 //! use broadlearn::{Settings, faer::Mat};

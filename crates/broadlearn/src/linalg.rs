@@ -1,17 +1,102 @@
 //! The few matrix helpers that every stage uses.
 
-use faer::{ColMut, Mat, MatMut, MatRef, Par};
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::householder;
+use faer::linalg::matmul::matmul;
+use faer::linalg::qr::no_pivoting::factor as qr;
+use faer::{Accum, ColMut, Conj, Mat, MatMut, MatRef, Par, Spec};
 
 /// Rows that go through map, product and accumulation together: large enough for the blocked
 /// products to run at full speed, small enough that a block of 5000 nodes takes 84 MB.
 pub(crate) const BLOCK_ROWS: usize = 2048;
 
-/// The threads of the current rayon pool. Products, factorisations and solves of faer give the same
-/// bits for every number of threads (tested in `tests/identities.rs`).
+/// The threads of the current rayon pool. Products of matrices, Cholesky factors and solves of faer
+/// give the same bits for every number of threads (tested in `tests/all/identities.rs`); products
+/// with a vector, QR and singular values do not, and are left to one thread.
 pub(crate) fn parallelism() -> Par {
     match rayon::current_num_threads() {
         1 => Par::Seq,
         threads => Par::rayon(threads),
+    }
+}
+
+/// `into` = or += `left` `right`. faer splits the sums of a product with a vector among the threads,
+/// so that the rounding would depend on their number: such a product is left to one thread.
+pub(crate) fn product(
+    into: MatMut<'_, f64>,
+    accumulate: Accum,
+    left: MatRef<'_, f64>,
+    right: MatRef<'_, f64>,
+    par: Par,
+) {
+    let par = if into.nrows() == 1 || into.ncols() == 1 { Par::Seq } else { par };
+    matmul(into, accumulate, left, right, 1.0, par);
+}
+
+/// A = Q R by Householder reflections, on one thread.
+pub(crate) struct Qr {
+    packed: Mat<f64>,
+    coefficients: Mat<f64>,
+}
+
+impl Qr {
+    pub(crate) fn new(matrix: Mat<f64>) -> Self {
+        let (m, n) = (matrix.nrows(), matrix.ncols());
+        let mut packed = matrix;
+        let block = qr::recommended_block_size::<f64>(m, n);
+        let mut coefficients = Mat::zeros(block, m.min(n));
+        let (par, params) = (Par::Seq, Spec::default());
+        let need = qr::qr_in_place_scratch::<f64>(m, n, block, par, params);
+        let mut memory = MemBuffer::new(need);
+        let stack = MemStack::new(&mut memory);
+        qr::qr_in_place(packed.as_mut(), coefficients.as_mut(), par, stack, params);
+        Self { packed, coefficients }
+    }
+
+    fn basis(&self) -> MatRef<'_, f64> {
+        self.packed.subcols(0, self.coefficients.ncols())
+    }
+
+    /// The first min(m, n) columns of Q.
+    pub(crate) fn thin_q(&self) -> Mat<f64> {
+        let (m, size) = (self.packed.nrows(), self.coefficients.ncols());
+        let mut q = Mat::identity(m, size);
+        let need = householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<f64>(
+            m,
+            self.coefficients.nrows(),
+            size,
+        );
+        householder::apply_block_householder_sequence_on_the_left_in_place_with_conj(
+            self.basis(),
+            self.coefficients.as_ref(),
+            Conj::No,
+            q.as_mut(),
+            Par::Seq,
+            MemStack::new(&mut MemBuffer::new(need)),
+        );
+        q
+    }
+
+    /// The first min(m, n) rows of R.
+    pub(crate) fn thin_r(&self) -> Mat<f64> {
+        let (size, n) = (self.coefficients.ncols(), self.packed.ncols());
+        Mat::from_fn(size, n, |i, j| if i <= j { self.packed[(i, j)] } else { 0.0 })
+    }
+
+    /// Overwrites `right` with Q' `right`.
+    pub(crate) fn apply_transposed(&self, right: MatMut<'_, f64>) {
+        let need =
+            householder::apply_block_householder_sequence_transpose_on_the_left_in_place_scratch::<
+                f64,
+            >(self.packed.nrows(), self.coefficients.nrows(), right.ncols());
+        householder::apply_block_householder_sequence_transpose_on_the_left_in_place_with_conj(
+            self.basis(),
+            self.coefficients.as_ref(),
+            Conj::No,
+            right,
+            Par::Seq,
+            MemStack::new(&mut MemBuffer::new(need)),
+        );
     }
 }
 

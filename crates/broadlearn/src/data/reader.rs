@@ -66,6 +66,7 @@ pub struct TableReader {
     source: Box<dyn Source>,
     kinds: Vec<Kind>,
     selection: Vec<(usize, Kind)>,
+    missing: Vec<String>,
     rows: u64,
     /// Whether an error has left the source at a place that nobody knows.
     failed: bool,
@@ -110,12 +111,18 @@ impl TableReader {
             kinds[index] = *kind;
         }
         let selection = kinds.iter().copied().enumerate().collect();
-        Ok(Self { source, kinds, selection, rows: 0, failed: false })
+        let missing = options.missing.clone();
+        Ok(Self { source, kinds, selection, missing, rows: 0, failed: false })
     }
 
     /// The name of the table, for messages.
     pub fn name(&self) -> &str {
         &self.source.table().name
+    }
+
+    /// The texts that mean a missing value, beside the usual ones.
+    pub fn missing(&self) -> &[String] {
+        &self.missing
     }
 
     /// The names of all columns; each occurs once.

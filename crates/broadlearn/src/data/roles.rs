@@ -61,6 +61,12 @@ impl Resolved {
                     .expected("each column as target, weight or ignored, not two of them"));
             }
         }
+        if let Some(column) = weight.filter(|column| ignore.contains(column)) {
+            let name = &reader.columns()[column];
+            return Err(Error::data(format!("column `{name}` as weight and as ignored"))
+                .at(reader.name())
+                .expected("one of the two"));
+        }
         let inputs: Vec<usize> = (0..reader.columns().len())
             .filter(|column| {
                 !target.contains(column) && !ignore.contains(column) && weight != Some(*column)

@@ -44,6 +44,7 @@ impl Encoding {
 
 /// An input column: its name, how its cells are read, how they become numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct InputColumn {
     /// The name by which it is found.
     pub name: String,
@@ -55,6 +56,7 @@ pub struct InputColumn {
 
 /// The columns of a table and their meaning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Schema {
     /// The input columns, in the order of the model's inputs.
     pub inputs: Vec<InputColumn>,
@@ -62,6 +64,8 @@ pub struct Schema {
     pub target: TargetSchema,
     /// The column of sample weights, if there was one.
     pub weight: Option<String>,
+    /// The texts that the user declared to mean a missing value, beside the usual ones.
+    pub missing: Vec<String>,
 }
 
 impl Schema {
@@ -72,7 +76,12 @@ impl Schema {
             kind: Kind::Number,
             encoding: Encoding::Number { fill: 0.0, indicator: false },
         };
-        Self { inputs: (1..=inputs).map(column).collect(), target, weight: None }
+        Self {
+            inputs: (1..=inputs).map(column).collect(),
+            target,
+            weight: None,
+            missing: Vec::new(),
+        }
     }
 
     /// The number of columns after encoding: the model's inputs M.

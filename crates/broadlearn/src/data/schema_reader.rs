@@ -142,6 +142,12 @@ impl<'a> SchemaReader<'a> {
             }
         }
         let weights = if self.weight {
+            if let Some(weights) = columns.last() {
+                let column = self.schema.weight.as_deref().and_then(|weight| {
+                    self.reader.columns().iter().position(|name| name == weight)
+                });
+                super::training::check_weights(&self.reader, first_row, weights, column)?;
+            }
             match columns.pop() {
                 Some(Column::Number(values)) => Some(values),
                 _ => None,

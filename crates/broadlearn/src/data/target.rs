@@ -91,6 +91,11 @@ impl TargetSchema {
         }
     }
 
+    /// The names of the target columns.
+    pub fn names(&self) -> Vec<&str> {
+        self.columns().into_iter().map(|(name, _)| name).collect()
+    }
+
     /// The names of the target columns with the kinds as which they are read.
     pub(super) fn columns(&self) -> Vec<(&str, Kind)> {
         match self {

@@ -40,6 +40,7 @@ pub struct TrainingData {
     target: TargetSchema,
     max_categories: usize,
     dropped: usize,
+    missing: Vec<String>,
 }
 
 /// Numbers ready to be fitted or scored.
@@ -69,15 +70,19 @@ impl TrainingData {
         let (target_start, target_end) =
             (resolved.inputs.len(), resolved.inputs.len() + resolved.target.len());
         while let Some(mut batch) = reader.next_batch(BATCH_ROWS)? {
+            let read = batch.first_row + batch.rows() as u64 - 1;
             let missing = missing_rows(&batch.columns[target_start..target_end]);
             missing_places.note(reader, batch.first_row, &missing, &resolved.target);
-            if let Some(weights) = resolved.weight.and_then(|_| batch.columns.last()) {
-                check_weights(reader, batch.first_row, weights, resolved.weight)?;
-            }
             if !missing.is_empty() {
                 batch.columns.iter_mut().for_each(|column| remove_rows(column, &missing));
             }
-            report(observer, "reading rows", batch.first_row + batch.rows() as u64 - 1, None)?;
+            if let (Some(_), Some(weights)) = (resolved.weight, batch.columns.last()) {
+                check_weights(reader, batch.first_row, weights, resolved.weight)?;
+                // A row of weight 0 is no row: it must not even bring a category.
+                let absent = zero_rows(weights);
+                batch.columns.iter_mut().for_each(|column| remove_rows(column, &absent));
+            }
+            report(observer, "reading rows", read, None)?;
             append(&mut columns, batch.columns);
         }
         missing_places.check(roles.drop_missing_target, reader)?;
@@ -105,6 +110,7 @@ impl TrainingData {
             target,
             max_categories: roles.max_categories,
             dropped: missing_places.count,
+            missing: reader.missing().to_vec(),
         })
     }
 
@@ -150,7 +156,8 @@ impl TrainingData {
             })
             .collect::<Result<_>>()?;
         let weight = self.weight.as_ref().map(|(name, _)| name.clone());
-        Ok(Schema { inputs, target: self.target.clone(), weight })
+        let missing = self.missing.clone();
+        Ok(Schema { inputs, target: self.target.clone(), weight, missing })
     }
 
     /// These rows as numbers.
@@ -229,14 +236,23 @@ impl MissingTargets {
         if self.count > self.places.len() {
             place.push_str("; ...");
         }
-        Err(Error::data(format!("{} rows without a target", self.count))
+        let rows = if self.count == 1 { "row" } else { "rows" };
+        Err(Error::data(format!("{} {rows} without a target", self.count))
             .at(place)
             .expected("a target in every row")
             .advice("fill them in, or leave these rows out with --drop-missing-target"))
     }
 }
 
-fn check_weights(
+fn zero_rows(weights: &Column) -> Vec<usize> {
+    match weights {
+        Column::Number(values) => (0..values.len()).filter(|&row| values[row] == 0.0).collect(),
+        Column::Text { .. } => Vec::new(),
+    }
+}
+
+/// An error if a weight is missing or negative.
+pub(super) fn check_weights(
     reader: &TableReader,
     first_row: u64,
     weights: &Column,

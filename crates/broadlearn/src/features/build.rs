@@ -5,9 +5,8 @@ use super::orthonormal::orthonormalised;
 use super::sparse_autoencoder::sparse_weights;
 use super::{Activation, Enhancement, FeatureMap, Features, Network, NodeGroup, Source};
 use crate::error::{Error, Result};
-use crate::linalg::{parallelism, row_blocks, scale_rows};
+use crate::linalg::{parallelism, product, row_blocks, scale_rows};
 use crate::preprocess::ScaledRows;
-use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef};
 
 /// The constant beside the inputs of a layer: biases are this times a random weight.
@@ -53,6 +52,7 @@ fn map_of(inputs: usize, groups: Vec<NodeGroup>) -> Result<FeatureMap> {
 }
 
 /// Weights and biases of a group before they become part of a map.
+#[derive(Clone)]
 struct Layer {
     weights: Mat<f64>,
     bias: Vec<f64>,
@@ -132,8 +132,8 @@ fn fine_tune(
             if let Some(root) = &root {
                 scale_rows(a.as_mut(), root);
             }
-            matmul(gram.as_mut(), Accum::Add, a.transpose(), &a, 1.0, parallelism());
-            matmul(cross.as_mut(), Accum::Add, a.transpose(), &h1, 1.0, parallelism());
+            product(gram.as_mut(), Accum::Add, a.transpose(), a.as_ref(), parallelism());
+            product(cross.as_mut(), Accum::Add, a.transpose(), h1.as_ref(), parallelism());
         }
     }
 
@@ -182,7 +182,7 @@ fn scale_nodes(layers: &mut [Layer], rows: &ScaledRows<'_>, low: f64, high: f64)
 
 fn nodes_of(layer: &Layer, x: MatRef<'_, f64>) -> Mat<f64> {
     let mut values = Mat::from_fn(x.nrows(), layer.bias.len(), |_, j| layer.bias[j]);
-    matmul(values.as_mut(), Accum::Add, x, &layer.weights, 1.0, parallelism());
+    product(values.as_mut(), Accum::Add, x, layer.weights.as_ref(), parallelism());
     values
 }
 
@@ -212,36 +212,35 @@ fn enhancement_group(
         layer = Layer::from_stacked(&orthonormalised(stacked.as_ref()));
     }
     let source = Source::Features(ordinals);
-    let Some(shrink) = enhancement.shrink else {
-        return Ok(layer.into_group(source, enhancement.activation));
-    };
+    if let Some(shrink) = enhancement.shrink {
+        let linear = layer.clone().into_group(source.clone(), Activation::Identity);
+        let size = largest_argument(features, linear, rows)?;
+        let factor = if size > 0.0 { shrink / size } else { 1.0 };
+        layer.rescale(&vec![factor; enhancement.nodes], &vec![0.0; enhancement.nodes]);
+    }
+    Ok(layer.into_group(source, enhancement.activation))
+}
 
-    // The largest argument over the training rows: the map so far, with this group left linear.
+/// The largest value over the training rows of a linear group that reads these features. The
+/// original takes the signed maximum; where that is not positive only the size is left.
+fn largest_argument(
+    features: &[NodeGroup],
+    linear: NodeGroup,
+    rows: &ScaledRows<'_>,
+) -> Result<f64> {
+    let nodes = linear.width(rows.columns());
     let mut groups = features.to_vec();
-    groups.push(layer.into_group(source.clone(), Activation::Identity));
-    let linear = map_of(rows.columns(), groups)?;
-    let mut largest = f64::NEG_INFINITY;
-    let mut largest_size = 0.0_f64;
+    groups.push(linear);
+    let map = map_of(rows.columns(), groups)?;
+    let (mut largest, mut largest_size) = (f64::NEG_INFINITY, 0.0_f64);
     for range in row_blocks(rows.len()) {
-        let u = linear.state(rows.block(range).as_ref());
-        let arguments = u.subcols(u.ncols() - enhancement.nodes, enhancement.nodes);
-        for column in arguments.col_iter() {
+        let u = map.state(rows.block(range).as_ref());
+        for column in u.subcols(u.ncols() - nodes, nodes).col_iter() {
             for &value in column.iter() {
                 largest = largest.max(value);
                 largest_size = largest_size.max(value.abs());
             }
         }
     }
-    // The original takes the signed maximum; where that is not positive only the size is left.
-    let size = if largest > 0.0 { largest } else { largest_size };
-    let factor = if size > 0.0 { shrink / size } else { 1.0 };
-    let Some(NodeGroup::Dense { weights, bias, .. }) = linear.groups().last() else {
-        return Err(Error::numeric("the enhancement group is not at the end of its own map"));
-    };
-    Ok(NodeGroup::Dense {
-        source,
-        weights: faer::Scale(factor) * weights,
-        bias: bias.iter().map(|value| factor * value).collect(),
-        activation: enhancement.activation,
-    })
+    Ok(if largest > 0.0 { largest } else { largest_size })
 }

@@ -1,8 +1,7 @@
 //! The finished map x -> u: groups of nodes with fixed weights, in the order of U's columns.
 
 use super::Activation;
-use crate::linalg::{parallelism, slice_of_column};
-use faer::linalg::matmul::matmul;
+use crate::linalg::{parallelism, product, slice_of_column};
 use faer::{Accum, Mat, MatMut, MatRef};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -148,7 +147,8 @@ impl FeatureMap {
                 NodeGroup::Dense { source, weights, bias, activation } => {
                     match source {
                         Source::Inputs => {
-                            matmul(nodes.as_mut(), Accum::Replace, x, weights, 1.0, parallelism());
+                            let nodes = nodes.as_mut();
+                            product(nodes, Accum::Replace, x, weights.as_ref(), parallelism());
                         }
                         Source::Features(range) => {
                             let mut row = 0;
@@ -156,7 +156,7 @@ impl FeatureMap {
                                 let accumulate = if row == 0 { Accum::Replace } else { Accum::Add };
                                 let part = weights.subrows(row, columns.len());
                                 let z = before.as_ref().subcols(columns.start, columns.len());
-                                matmul(nodes.as_mut(), accumulate, z, part, 1.0, parallelism());
+                                product(nodes.as_mut(), accumulate, z, part, parallelism());
                                 row += columns.len();
                             }
                         }

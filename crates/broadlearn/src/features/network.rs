@@ -86,6 +86,7 @@ pub enum Features {
 
 /// The second layer: H = xi(Z Wh + bh).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Enhancement {
     /// The number of nodes, N_e in the paper; may be 0.
     pub nodes: usize,
@@ -103,6 +104,7 @@ pub struct Enhancement {
 
 /// A network to be built: two layers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Network {
     /// The feature nodes.
     pub features: Features,

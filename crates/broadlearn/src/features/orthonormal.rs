@@ -1,5 +1,6 @@
 //! Orthonormal random weights.
 
+use crate::linalg::Qr;
 use faer::{Mat, MatRef};
 
 /// An orthonormal basis: of the columns if the matrix is tall, of the rows if it is wide.
@@ -7,9 +8,9 @@ use faer::{Mat, MatRef};
 /// By Householder QR; the leading columns of a tall result do not depend on the later ones.
 pub(super) fn orthonormalised(matrix: MatRef<'_, f64>) -> Mat<f64> {
     if matrix.nrows() >= matrix.ncols() {
-        matrix.qr().compute_thin_Q()
+        Qr::new(matrix.to_owned()).thin_q()
     } else {
-        matrix.transpose().qr().compute_thin_Q().transpose().to_owned()
+        Qr::new(matrix.transpose().to_owned()).thin_q().transpose().to_owned()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The sparse autoencoder that fine-tunes a feature group.
 //!
 //! ```text
-//! minimise over O   |A O - H1|^2 + lasso |O|_1
+//! minimise over O   |A O - H1|^2 / 2 + lasso |O|_1
 //! ```
 //!
 //! where A are the random nodes of the group and H1 the inputs with their constant. The transpose of

@@ -157,7 +157,7 @@ pub(super) fn read(input: &mut impl Read, length: u64) -> Result<Contents> {
     let mut size = [0_u8; 8];
     input.read_exact(&mut size).map_err(truncated)?;
     let header_length = u64::from_le_bytes(size);
-    if header_length < 2 || header_length > MAX_HEADER || header_length > length.saturating_sub(8) {
+    if !(2..=MAX_HEADER).contains(&header_length) || header_length > length.saturating_sub(8) {
         return Err(Error::model(format!(
             "a header of {header_length} bytes in a file of {length}"
         ))

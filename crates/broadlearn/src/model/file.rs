@@ -2,7 +2,7 @@
 
 use super::container::{self, Contents, Tensor};
 use super::{CheckedSettings, Model};
-use crate::data::Schema;
+use crate::data::{Encoding, InputColumn, Kind, Schema};
 use crate::error::{Error, Result};
 use crate::features::draw::GENERATOR;
 use crate::features::{Activation, FeatureMap, NodeGroup, Source};
@@ -237,6 +237,7 @@ impl Model {
                 .expected("a model that `broadlearn fit` wrote")
         })?;
 
+        description.check()?;
         let inputs = description.inputs;
         let outputs = description.schema.target.outputs();
         if description.schema.width() != inputs {
@@ -269,6 +270,30 @@ impl Model {
             report: description.report,
             rows: description.rows,
         })
+    }
+}
+
+impl Description {
+    /// What holds for every description that this library writes.
+    fn check(&self) -> Result<()> {
+        self.settings
+            .verify(self.schema.target.task())
+            .map_err(|error| Error::model(format!("bad settings ({error})")).caused_by(error))?;
+        if self.generator != GENERATOR {
+            return Err(Error::model(format!("random generator `{}`", self.generator))
+                .expected(format!("`{GENERATOR}`"))
+                .advice("use the release of broadlearn that wrote it, or fit the model anew"));
+        }
+        let fits = |input: &InputColumn| match input.encoding {
+            Encoding::Number { .. } => input.kind != Kind::Text,
+            Encoding::Category { .. } => input.kind == Kind::Text,
+        };
+        match self.schema.inputs.iter().find(|input| !fits(input)) {
+            None => Ok(()),
+            Some(input) => Err(Error::model("an encoding for another kind of cells")
+                .at(format!("column `{}`", input.name))
+                .expected("numbers as numbers, text as a category")),
+        }
     }
 }
 

@@ -164,13 +164,14 @@ impl CheckedSettings {
                     tolerance: self.tolerance,
                     max_iterations: self.max_iterations,
                 };
-                let mut sigma = sigma;
+                let (mut sigma, mut attempts) = (sigma, 0);
                 let (solution, weights, report) = loop {
                     match method.solve(&system, sigma, chosen.ridge, user, observer) {
                         // A kernel chosen on a part of the rows may be too narrow for all of them.
                         Err(error) if error.category() == Category::Numeric && automatic_sigma => {
                             sigma *= 2.0;
-                            if !sigma.is_finite() {
+                            attempts += 1;
+                            if attempts > 10 {
                                 return Err(error);
                             }
                         }

@@ -3,10 +3,9 @@
 use super::Model;
 use crate::data::{TargetSchema, Task};
 use crate::error::{Error, Result};
-use crate::linalg::{parallelism, row_blocks};
+use crate::linalg::{parallelism, product, row_blocks};
 use crate::matrix::IntoMatrix;
 use crate::preprocess::ScaledRows;
-use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef};
 
 /// The smallest probability that a class is given: outputs of least squares may lie outside (0, 1).
@@ -91,7 +90,7 @@ impl Model {
         for range in row_blocks(x.nrows()) {
             let u = self.map.state(rows.block(range.clone()).as_ref());
             let block = outputs.as_mut().subrows_mut(range.start, range.len());
-            matmul(block, Accum::Replace, &u, &self.w, 1.0, parallelism());
+            product(block, Accum::Replace, u.as_ref(), self.w.as_ref(), parallelism());
         }
         if matches!(self.schema.target, TargetSchema::Regression { .. }) {
             self.target_scaler.undo(outputs.as_mut());

@@ -39,11 +39,11 @@ pub enum Regularisation {
 /// C-BLS maximises, over the output weights W,
 ///
 /// ```text
-/// J(W) = sum_i w_i exp(-|y_i - u_i W|^2 / 2 sigma^2) - gamma / (2 sigma^2) |W|^2          (1)
+/// J(W) = sum_i w_i exp(-|y_i - u_i W|^2 / 2 sigma^2) - gamma / (2 sigma^2) |W|^2          
 /// ```
 ///
 /// Fitting N rows with L nodes costs N L^2 + L^3 / 3 flops per fixed-point step (N^3 / 3 for N < L)
-/// and 8 L^2 bytes, whatever N is.
+/// and 8 L^2 bytes, whatever N is (and up to 256 MB for U, which is kept if it fits).
 ///
 /// | name | default | range | which way it pushes |
 /// |---|---|---|---|
@@ -251,7 +251,6 @@ impl Settings {
     /// # Errors
     /// Of category `Setting`, with the name of the setting, what was found and what was expected.
     pub fn check(self, task: Task) -> Result<CheckedSettings> {
-        self.network.check()?;
         if let Some(name) = self.misplaced {
             return Err(Error::setting(name, format!("a value for recipe {}", self.recipe.name()))
                 .expected("a recipe that has this setting")
@@ -260,50 +259,18 @@ impl Settings {
                     _ => "use --recipe classic, unscaled or plain; rich has only enhancement nodes",
                 }));
         }
-        let positive = |name: &str, value: Option<f64>| match value {
-            Some(value) if !(value > 0.0 && value.is_finite()) => {
-                Err(Error::setting(name, value).expected("a positive number"))
-            }
-            _ => Ok(()),
-        };
-        let (ridge, pseudo_inverse) = match self.regularisation {
-            Regularisation::Ridge { ridge } => (ridge, false),
-            Regularisation::PseudoInverse => (None, true),
-        };
-        positive("ridge", ridge)?;
-        positive("tolerance", Some(self.tolerance))?;
-        if let Criterion::Correntropy { sigma } = self.criterion {
-            positive("sigma", sigma)?;
-            if pseudo_inverse {
-                return Err(Error::setting("ridge", "pseudo-inverse")
-                    .expected("a ridge, for the correntropy loss")
-                    .advice("use --loss squared with the pseudo-inverse"));
-            }
-        }
-        if self.max_iterations == 0 {
-            return Err(Error::setting("max_iterations", 0).expected("at least 1"));
-        }
         let (inputs, target) = match (self.recipe, task) {
             (Recipe::Rich, Task::Regression) => (Scaling::Standard, Scaling::Robust),
             (Recipe::Rich, Task::Classification) => (Scaling::Standard, Scaling::None),
             (_, Task::Regression) => (Scaling::MinMax, Scaling::MinMax),
             (_, Task::Classification) => (Scaling::MinMaxSymmetric, Scaling::None),
         };
-        let target_scaling = self.target_scaling.unwrap_or(target);
-        if task == Task::Classification && target_scaling != Scaling::None {
-            return Err(Error::setting("target_scaling", target_scaling.name())
-                .expected("none, for a classification"));
-        }
-        if target_scaling == Scaling::RowZScore {
-            return Err(Error::setting("target_scaling", target_scaling.name())
-                .expected("a scaling of columns, which can be undone"));
-        }
-        Ok(CheckedSettings {
+        let settings = CheckedSettings {
             recipe: self.recipe,
             network: self.network,
             automatic_nodes: self.automatic_nodes,
             input_scaling: self.input_scaling.unwrap_or(inputs),
-            target_scaling,
+            target_scaling: self.target_scaling.unwrap_or(target),
             criterion: self.criterion,
             regularisation: self.regularisation,
             start: self.start,
@@ -312,7 +279,9 @@ impl Settings {
             max_iterations: self.max_iterations,
             seed: self.seed,
             compact: self.compact,
-        })
+        };
+        settings.verify(task)?;
+        Ok(settings)
     }
 }
 
@@ -349,6 +318,43 @@ pub struct CheckedSettings {
 }
 
 impl CheckedSettings {
+    /// The rules that hold for all checked settings, also for those that come from a file.
+    pub(crate) fn verify(&self, task: Task) -> Result<()> {
+        self.network.check()?;
+        let positive = |name: &str, value: Option<f64>| match value {
+            Some(value) if !(value > 0.0 && value.is_finite()) => {
+                Err(Error::setting(name, value).expected("a positive number"))
+            }
+            _ => Ok(()),
+        };
+        let (ridge, pseudo_inverse) = match self.regularisation {
+            Regularisation::Ridge { ridge } => (ridge, false),
+            Regularisation::PseudoInverse => (None, true),
+        };
+        positive("ridge", ridge)?;
+        positive("tolerance", Some(self.tolerance))?;
+        if let Criterion::Correntropy { sigma } = self.criterion {
+            positive("sigma", sigma)?;
+            if pseudo_inverse {
+                return Err(Error::setting("ridge", "pseudo-inverse")
+                    .expected("a ridge, for the correntropy loss")
+                    .advice("use --loss squared with the pseudo-inverse"));
+            }
+        }
+        if self.max_iterations == 0 {
+            return Err(Error::setting("max_iterations", 0).expected("at least 1"));
+        }
+        if task == Task::Classification && self.target_scaling != Scaling::None {
+            return Err(Error::setting("target_scaling", self.target_scaling.name())
+                .expected("none, for a classification"));
+        }
+        if self.target_scaling == Scaling::RowZScore {
+            return Err(Error::setting("target_scaling", self.target_scaling.name())
+                .expected("a scaling of columns, which can be undone"));
+        }
+        Ok(())
+    }
+
     /// The recipe that the defaults came from.
     pub fn recipe(&self) -> Recipe {
         self.recipe

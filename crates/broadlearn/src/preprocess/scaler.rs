@@ -81,7 +81,7 @@ impl Scaler {
                     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
                     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                     let unit = if scaling == Scaling::MinMax { 1.0 } else { 2.0 };
-                    (least, (most - least) / unit)
+                    (least, significant(most - least, least.abs().max(most.abs())) / unit)
                 }
                 Scaling::Standard => {
                     let (mean, deviation) = statistics::mean_and_deviation(&values, weights);
@@ -89,11 +89,11 @@ impl Scaler {
                 }
                 Scaling::Robust => {
                     let (mean, deviation) = statistics::mean_and_deviation(&values, weights);
-                    let sorted = statistics::sorted(&values, weights);
-                    let quartile = |level| statistics::quantile(&sorted, level).unwrap_or(0.0);
-                    let range = (quartile(0.75) - quartile(0.25)) / 1.349;
+                    let median = statistics::median(&values, weights).unwrap_or(0.0);
+                    let range = statistics::interquartile_deviation(&values, weights);
+                    let range = significant(range, median);
                     let width = if range > 0.0 { range } else { significant(deviation, mean) };
-                    (quartile(0.5), width)
+                    (median, width)
                 }
                 Scaling::RowZScore | Scaling::None => (0.0, 1.0),
             };

@@ -37,6 +37,13 @@ pub(crate) fn median(values: &[f64], weights: Option<&[f64]>) -> Option<f64> {
     quantile(&sorted(values, weights), 0.5)
 }
 
+/// The weighted interquartile range divided by 1.349, which is 1 for a standard normal variable.
+pub(crate) fn interquartile_deviation(values: &[f64], weights: Option<&[f64]>) -> f64 {
+    let sorted = sorted(values, weights);
+    let quartile = |level| quantile(&sorted, level).unwrap_or(0.0);
+    (quartile(0.75) - quartile(0.25)) / 1.349
+}
+
 /// Weighted mean and population standard deviation, in two passes over values shifted by the first
 /// one, so that a column with a large offset keeps its digits.
 pub(crate) fn mean_and_deviation(values: &[f64], weights: Option<&[f64]>) -> (f64, f64) {

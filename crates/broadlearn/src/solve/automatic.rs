@@ -15,11 +15,11 @@ use super::start::{Start, initial_outputs};
 use super::system::System;
 use crate::error::{Error, Result};
 use crate::features::draw::{Purpose, Stream};
-use crate::linalg::select_rows;
+use crate::linalg::{product, select_rows};
 use crate::preprocess::statistics;
 use crate::progress::{Observer, report};
 use crate::state::StateRows;
-use faer::{Mat, MatRef, Par};
+use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
 /// What remains to be chosen: `None` means "choose".
@@ -35,7 +35,7 @@ pub(crate) struct Choice {
 pub(crate) enum Judge {
     /// Residuals of a regression.
     Residuals,
-    /// The class with the largest output.
+    /// Squared errors of the 0/1 outputs of a classification.
     Classes,
 }
 
@@ -48,12 +48,12 @@ pub(crate) struct Chosen {
 
 const RIDGES: [f64; 7] = [1.0 / (1_u64 << 30) as f64, 1e-6, 1e-4, 1e-2, 1.0, 10.0, 100.0];
 const FOLDS: usize = 5;
-/// The widest kernel in units of sd(Y) sqrt(C).
+/// The widest kernel in units of the spread of Y.
 const WIDEST: f64 = 8.0;
 /// Number of kernels and ratio of the widest to the narrowest: residuals of a regression may be any
 /// part of the target's spread, those of 0/1 outputs lie between some tenths and sqrt(2).
 const REGRESSION_PATH: (usize, f64) = (12, 256.0);
-const CLASSES_PATH: (usize, f64) = (6, 32.0);
+const CLASSES_PATH: (usize, f64) = (5, 16.0);
 const STEPS_PER_KERNEL: usize = 2;
 const L1_STEPS: usize = 6;
 /// The tuning constant of the bisquare function: 95 % efficiency under normal errors.
@@ -129,9 +129,8 @@ struct Judged {
 fn kernel_path(y: MatRef<'_, f64>, user: Option<&[f64]>, judge: Judge) -> Vec<f64> {
     let columns: Vec<Vec<f64>> =
         y.col_iter().map(|column| column.iter().copied().collect()).collect();
-    let variance: f64 =
-        columns.iter().map(|values| statistics::mean_and_deviation(values, user).1.powi(2)).sum();
-    // sd(Y) sqrt(C) for equal deviations in all outputs; a constant target leaves any kernel right.
+    let variance: f64 = columns.iter().map(|values| spread(values, user, judge).powi(2)).sum();
+    // A constant target leaves any kernel right.
     let widest = if variance > 0.0 { WIDEST * variance.sqrt() } else { 1.0 };
     let (count, span) = match judge {
         Judge::Residuals => REGRESSION_PATH,
@@ -139,19 +138,36 @@ fn kernel_path(y: MatRef<'_, f64>, user: Option<&[f64]>, judge: Judge) -> Vec<f6
     };
     let ratio = f64::powf(span, -1.0 / (count - 1) as f64);
     let narrowest = match judge {
-        Judge::Residuals => columns.into_iter().map(twice_the_gap).fold(0.0, f64::max),
+        Judge::Residuals => {
+            columns.into_iter().map(|values| twice_the_gap(values, user)).fold(0.0, f64::max)
+        }
         Judge::Classes => 0.0,
-    };
+    }
+    .min(widest);
     (0..count).map(|k| widest * ratio.powi(k as i32)).filter(|&s| s >= narrowest).collect()
+}
+
+/// How far the values of an output spread: the interquartile range, in units of a normal standard
+/// deviation, which a single wild target cannot move; the standard deviation for classes and where
+/// that range is 0.
+fn spread(values: &[f64], user: Option<&[f64]>, judge: Judge) -> f64 {
+    let (_, deviation) = statistics::mean_and_deviation(values, user);
+    match judge {
+        Judge::Classes => deviation,
+        Judge::Residuals => match statistics::interquartile_deviation(values, user) {
+            0.0 => deviation,
+            robust => robust,
+        },
+    }
 }
 
 /// A target with many equal values (counts, grades, rounded readings) has a mode in each of them, in
 /// which a narrow kernel would be caught: the kernel must span the gaps. 0 for other targets.
-fn twice_the_gap(mut values: Vec<f64>) -> f64 {
-    let rows = values.len();
+fn twice_the_gap(mut values: Vec<f64>, user: Option<&[f64]>) -> f64 {
+    let rows = user.map_or(values.len() as f64, |user| user.iter().sum());
     values.sort_unstable_by(f64::total_cmp);
     values.dedup();
-    if 2 * values.len() > rows {
+    if 2.0 * values.len() as f64 > rows {
         return 0.0;
     }
     let gaps: Vec<f64> = values.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -240,7 +256,9 @@ impl Fold {
     }
 
     fn judge(&self, w: MatRef<'_, f64>) -> Vec<Judged> {
-        let residuals = &self.test_y - &self.test * w;
+        let mut outputs = Mat::zeros(self.test.nrows(), w.ncols());
+        product(outputs.as_mut(), Accum::Replace, self.test.as_ref(), w, Par::Seq);
+        let residuals = &self.test_y - outputs;
         let squares = residuals.row_iter().map(|row| row.iter().map(|e| e * e).sum());
         squares.zip(&self.test_weights).map(|(square, &weight)| Judged { square, weight }).collect()
     }
@@ -278,10 +296,11 @@ fn pick(
             score: score(judged, judge, kernels.is_some(), scale),
         })
         .collect();
+    let candidates: Vec<Candidate> =
+        candidates.into_iter().filter(|candidate| candidate.score.is_finite()).collect();
     // Ties go to the larger ridge and the wider kernel: the tamer model.
     let best = candidates
         .iter()
-        .filter(|candidate| candidate.score.is_finite())
         .min_by(|a, b| {
             let tamer = |c: &Candidate| (c.ridge, c.sigma.unwrap_or(0.0));
             let by_score = a.score.total_cmp(&b.score);

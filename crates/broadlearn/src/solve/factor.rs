@@ -33,8 +33,10 @@ impl Factor {
         Ok(Self(matrix))
     }
 
-    /// Overwrites `right` with the solution.
+    /// Overwrites `right` with the solution. A single right-hand side is left to one thread, for
+    /// the reason given at [`product`](crate::linalg::product).
     pub(crate) fn solve_in_place(&self, right: MatMut<'_, f64>, par: Par) {
+        let par = if right.ncols() == 1 { Par::Seq } else { par };
         llt::solve::solve_in_place(self.0.as_ref(), right, par, MemStack::new(&mut []));
     }
 

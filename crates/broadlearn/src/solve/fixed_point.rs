@@ -37,7 +37,7 @@ impl FixedPoint {
     ) -> Result<(Solution, Vec<f64>, SolveReport)> {
         let mut outputs = initial_outputs(system, self.start, user, ridge, L1_STEPS)?;
         if self.anneal {
-            for wide in annealing(system, outputs.as_ref(), sigma) {
+            for wide in annealing(system, outputs.as_ref(), sigma, user) {
                 report(observer, "annealing", 0, None)?;
                 let weights = sample_weights(system, outputs.as_ref(), wide, user)?;
                 outputs = system.outputs(system.solve(Some(&weights), ridge)?.w.as_ref())?;
@@ -57,7 +57,7 @@ impl FixedPoint {
             iterations += 1;
             let squares = system.squared_residuals(outputs.as_ref());
             let w_squared = squared_norm(solution.w.as_ref());
-            objective.push(loss.objective(&squares, user, ridge, w_squared));
+            objective.push(normalised_objective(&squares, user, sigma, ridge, w_squared));
             let converged = last_change <= self.tolerance;
             if converged || iterations >= self.max_iterations {
                 let report = SolveReport {
@@ -99,10 +99,39 @@ pub(crate) fn sample_weights(
     Ok(weights)
 }
 
+/// The paper's (1/N)(sum_i w_i exp(-|e_i|^2 / 2 sigma^2) - gamma / (2 sigma^2) |W|^2), in which N is
+/// the sum of the user weights w.
+fn normalised_objective(
+    squares: &[f64],
+    user: Option<&[f64]>,
+    sigma: f64,
+    ridge: f64,
+    w_squared: f64,
+) -> f64 {
+    let mut kernels = squares.to_vec();
+    Loss::Correntropy { sigma }.weigh(&mut kernels);
+    let (sum, total) = match user {
+        None => (kernels.iter().sum::<f64>(), kernels.len() as f64),
+        Some(user) => (kernels.iter().zip(user).map(|(k, w)| k * w).sum(), user.iter().sum()),
+    };
+    (sum - ridge / (2.0 * sigma * sigma) * w_squared) / total
+}
+
 /// Kernel sizes from one that sees every row down towards `sigma`, by a factor of two.
-fn annealing(system: &System<'_>, outputs: MatRef<'_, f64>, sigma: f64) -> Vec<f64> {
+fn annealing(
+    system: &System<'_>,
+    outputs: MatRef<'_, f64>,
+    sigma: f64,
+    user: Option<&[f64]>,
+) -> Vec<f64> {
     let squares = system.squared_residuals(outputs);
-    let widest = 2.0 * (squares.iter().sum::<f64>() / squares.len() as f64).sqrt();
+    let weight = |row: usize| user.map_or(1.0, |user| user[row]);
+    let (mut sum, mut total) = (0.0, 0.0);
+    for (row, square) in squares.iter().enumerate() {
+        sum += weight(row) * square;
+        total += weight(row);
+    }
+    let widest = 2.0 * (sum / total).sqrt();
     let mut wide = sigma;
     let mut path = Vec::new();
     while wide < widest && path.len() < 60 {
@@ -116,7 +145,8 @@ fn annealing(system: &System<'_>, outputs: MatRef<'_, f64>, sigma: f64) -> Vec<f
 fn relative_change(old: MatRef<'_, f64>, new: MatRef<'_, f64>) -> f64 {
     let change: Mat<f64> = new - old;
     let (change, size) = (squared_norm(change.as_ref()), squared_norm(new));
-    if change == 0.0 { 0.0 } else { (change / size).sqrt() }
+    // Outputs that vanish altogether have changed beyond measure, but JSON knows no infinity.
+    if change == 0.0 { 0.0 } else { (change / size).sqrt().min(f64::MAX) }
 }
 
 /// The share of user weight on rows whose own weight (without the user's) is below 0.5.

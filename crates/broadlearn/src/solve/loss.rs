@@ -29,32 +29,6 @@ impl Loss {
             }
         }
     }
-
-    /// The normalised objective (1/N)(sum_i w_i exp(-|e_i|^2 / 2 sigma^2) - gamma / (2 sigma^2) |W|^2)
-    /// of the paper, in which N is the sum of the user weights w. For the squared loss the
-    /// objective is -(sum_i w_i |e_i|^2 + gamma |W|^2) / N, so that more is better for both.
-    pub(crate) fn objective(
-        &self,
-        squares: &[f64],
-        user: Option<&[f64]>,
-        ridge: f64,
-        w_squared: f64,
-    ) -> f64 {
-        let weight = |index: usize| user.map_or(1.0, |user| user[index]);
-        let total: f64 = user.map_or(squares.len() as f64, |user| user.iter().sum());
-        match self {
-            Self::Squared => {
-                let sum: f64 = squares.iter().enumerate().map(|(i, s)| weight(i) * s).sum();
-                -(sum + ridge * w_squared) / total
-            }
-            Self::Correntropy { sigma } => {
-                let mut kernels = squares.to_vec();
-                self.weigh(&mut kernels);
-                let sum: f64 = kernels.iter().enumerate().map(|(i, k)| weight(i) * k).sum();
-                (sum - ridge / (2.0 * sigma * sigma) * w_squared) / total
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -5,9 +5,12 @@
 //! T up to `max(N, L) eps s_max` count as zero: NumPy's rule for the rank.
 
 use crate::error::{Error, Result};
-use crate::linalg::scale_rows;
+use crate::linalg::{Qr, product, scale_rows};
 use crate::state::StateRows;
-use faer::{Mat, MatRef};
+use faer::diag::Diag;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::svd::{self, ComputeSvdVectors};
+use faer::{Accum, Mat, MatRef, Par, Spec};
 
 /// W of least norm, and the rank of U.
 pub(crate) fn solve(
@@ -37,26 +40,47 @@ pub(crate) fn solve(
             (triangle, right) = (stacked, stacked_right);
             return Ok(());
         }
-        let qr = stacked.qr();
-        triangle = Mat::from_fn(nodes, nodes, |i, j| if i <= j { qr.R()[(i, j)] } else { 0.0 });
-        right = (qr.compute_thin_Q().transpose() * &stacked_right).subrows(0, nodes).to_owned();
+        let qr = Qr::new(stacked);
+        triangle = qr.thin_r();
+        qr.apply_transposed(stacked_right.as_mut());
+        right = stacked_right.subrows(0, nodes).to_owned();
         Ok(())
     })?;
     least_norm(&triangle, &right, state.len())
 }
 
 fn least_norm(triangle: &Mat<f64>, right: &Mat<f64>, rows: usize) -> Result<(Mat<f64>, usize)> {
-    let svd = triangle.thin_svd().map_err(|_| {
+    // On one thread: with several, the rounding would depend on their number.
+    let (m, n, par, params) = (triangle.nrows(), triangle.ncols(), Par::Seq, Spec::default());
+    let size = m.min(n);
+    let (mut left, mut singular, mut row_space) =
+        (Mat::zeros(m, size), Diag::<f64>::zeros(size), Mat::zeros(n, size));
+    let thin = ComputeSvdVectors::Thin;
+    let need = svd::svd_scratch::<f64>(m, n, thin, thin, par, params);
+    svd::svd(
+        triangle.as_ref(),
+        singular.as_mut(),
+        Some(left.as_mut()),
+        Some(row_space.as_mut()),
+        par,
+        MemStack::new(&mut MemBuffer::new(need)),
+        params,
+    )
+    .map_err(|_| {
         Error::numeric("the singular value decomposition did not converge")
             .advice("use a ridge instead of the pseudo-inverse (--ridge)")
     })?;
-    let singular = svd.S().column_vector();
+    let singular = singular.column_vector();
     let largest = singular.iter().copied().fold(0.0, f64::max);
-    let cut = rows.max(triangle.ncols()) as f64 * f64::EPSILON * largest;
+    let cut = rows.max(n) as f64 * f64::EPSILON * largest;
     let rank = singular.iter().filter(|&&value| value > cut).count();
-    let mut rotated = svd.U().subcols(0, rank).transpose() * right;
+    let mut rotated = Mat::zeros(rank, right.ncols());
+    let left = left.subcols(0, rank);
+    product(rotated.as_mut(), Accum::Replace, left.transpose(), right.as_ref(), par);
     for (i, row) in rotated.as_mut().row_iter_mut().enumerate() {
         row.iter_mut().for_each(|value| *value /= singular[i]);
     }
-    Ok((svd.V().subcols(0, rank) * &rotated, rank))
+    let mut w = Mat::zeros(n, right.ncols());
+    product(w.as_mut(), Accum::Replace, row_space.subcols(0, rank), rotated.as_ref(), par);
+    Ok((w, rank))
 }

@@ -17,6 +17,7 @@ pub enum Form {
 
 /// One setting that the automatic choice looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Candidate {
     /// The ridge gamma.
     pub ridge: f64,
@@ -28,6 +29,7 @@ pub struct Candidate {
 
 /// How W was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SolveReport {
     /// The loss, with the kernel size that was used.
     pub loss: Loss,
@@ -43,7 +45,7 @@ pub struct SolveReport {
     pub converged: bool,
     /// The relative change of the outputs in the last step.
     pub last_change: f64,
-    /// The normalised objective after every step at the final kernel size, the start first.
+    /// The normalised objective after every step at the final kernel size.
     pub objective: Vec<f64>,
     /// The share of rows (by user weight) whose sample weight is below 0.5.
     pub downweighted: f64,

@@ -12,9 +12,8 @@
 use super::factor::Factor;
 use super::report::Form;
 use crate::error::Result;
-use crate::linalg::scale_rows;
+use crate::linalg::{product, scale_rows};
 use crate::state::{NormalEquations, StateRows};
-use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat, MatRef, Par};
 
@@ -109,7 +108,7 @@ impl<'a> System<'a> {
             scale_rows(a.as_mut(), root);
         }
         let mut w = Mat::zeros(u.ncols(), a.ncols());
-        matmul(w.as_mut(), Accum::Replace, u.transpose(), &a, 1.0, self.par);
+        product(w.as_mut(), Accum::Replace, u.transpose(), a.as_ref(), self.par);
         Ok(w)
     }
 
@@ -129,7 +128,7 @@ impl<'a> System<'a> {
         let mut outputs = Mat::zeros(self.rows(), w.ncols());
         self.state.visit(|rows, u| {
             let block = outputs.as_mut().subrows_mut(rows.start, rows.len());
-            matmul(block, Accum::Replace, u, w, 1.0, self.par);
+            product(block, Accum::Replace, u, w, self.par);
             Ok(())
         })?;
         Ok(outputs)

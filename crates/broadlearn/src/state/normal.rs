@@ -1,7 +1,6 @@
 //! The weighted normal equations R = U' Λ U, P = U' Λ Y.
 
-use crate::linalg::scale_rows;
-use faer::linalg::matmul::matmul;
+use crate::linalg::{product, scale_rows};
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 
@@ -82,6 +81,6 @@ impl NormalEquations {
             1.0,
             par,
         );
-        matmul(self.p.as_mut(), Accum::Add, u.as_ref().transpose(), y, 1.0, par);
+        product(self.p.as_mut(), Accum::Add, u.as_ref().transpose(), y, par);
     }
 }

@@ -1,0 +1,133 @@
+"""Predicts with a broadlearn model file, from docs/model-format.md and nothing else.
+
+    predict.py MODEL TABLE.csv
+
+Needs numpy and safetensors. Writes one line per row: the numbers of a regression, or the class and
+then the outputs of a classification, separated by tabs.
+"""
+
+import csv
+import hashlib
+import json
+import struct
+import sys
+
+import numpy as np
+from safetensors.numpy import load
+
+MISSING = {"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?"}
+
+
+def verified(path):
+    """The bytes of the file, after checking its checksum; and its metadata."""
+    data = open(path, "rb").read()
+    (length,) = struct.unpack("<Q", data[:8])
+    metadata = json.loads(data[8:8 + length])["__metadata__"]
+    start = data.index(b'"checksum":"') + len(b'"checksum":"')
+    zeroed = data[:start] + b"0" * 64 + data[start + 64:]
+    if hashlib.sha256(zeroed).hexdigest() != metadata["checksum"]:
+        sys.exit("the checksum does not match")
+    if metadata["format"] != "broadlearn" or metadata["format_version"] != "1":
+        sys.exit("not a broadlearn model of format version 1")
+    return data, json.loads(metadata["model"])
+
+
+def number(text):
+    """The number that a text spells, or None."""
+    try:
+        return float(text) if "_" not in text else None
+    except ValueError:
+        return None
+
+
+def encoded(rows, schema):
+    """The model's inputs, one row per row of the table."""
+    extra = {text.strip() for text in schema.get("missing", [])}
+    extra_numbers = {number(text) for text in extra} - {None}
+
+    def is_missing(text):
+        value = number(text)
+        return text in MISSING or text in extra or value in extra_numbers or value != value
+
+    columns = []
+    for column in schema["inputs"]:
+        cells = [row[column["name"]].strip() for row in rows]
+        missing = np.array([is_missing(cell) for cell in cells])
+        encoding = column["encoding"]
+        if encoding["as"] == "number":
+            words = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+            values = np.full(len(cells), encoding["fill"])
+            for i, cell in enumerate(cells):
+                if not missing[i]:
+                    word = words.get(cell.lower()) if column["kind"] == "boolean" else None
+                    values[i] = float(cell) if word is None else word
+            columns.append(values)
+            if encoding["indicator"]:
+                columns.append(missing.astype(float))
+        else:
+            for level in encoding["levels"]:
+                columns.append(np.array([not m and c == level for c, m in zip(cells, missing)], float))
+            if encoding["missing"]:
+                columns.append(missing.astype(float))
+    return np.column_stack(columns)
+
+
+def scaled(x, kind, tensors):
+    if kind == "columns":
+        centre, factor, offset = (tensors[f"input_scaler.{part}"] for part in ("centre", "factor", "offset"))
+        return (x - centre) * factor + offset
+    mean, deviation = x.mean(axis=1, keepdims=True), x.std(axis=1, keepdims=True)
+    constant = deviation <= 4 * np.finfo(float).eps * np.abs(mean)
+    return np.where(constant, 0.0, (x - mean) / np.where(constant, 1.0, deviation))
+
+
+ACTIVATIONS = {
+    "tanh": np.tanh,
+    "sigmoid": lambda v: 1 / (1 + np.exp(-v)),
+    "relu": lambda v: np.maximum(v, 0),
+    "identity": lambda v: v,
+}
+
+
+def state(x, groups, tensors):
+    """U for scaled inputs."""
+    nodes, features = [], []
+    for index, group in enumerate(groups):
+        if group["kind"] == "constant":
+            nodes.append(np.ones((len(x), 1)))
+            continue
+        if group["kind"] == "inputs":
+            values = x
+        else:
+            reads = group["features"]
+            source = x if reads is None else np.hstack(features[reads[0]:reads[1]])
+            values = source @ tensors[f"group.{index}.weights"] + tensors[f"group.{index}.bias"]
+            values = ACTIVATIONS[group["activation"]](values)
+        nodes.append(values)
+        if group["kind"] == "inputs" or group["features"] is None:
+            features.append(values)
+    return np.hstack(nodes)
+
+
+def main(model_path, table_path):
+    data, model = verified(model_path)
+    tensors = load(data)
+    with open(table_path, newline="", encoding="utf-8") as table:
+        rows = list(csv.DictReader(table))
+    x = encoded(rows, model["schema"])
+    assert x.shape[1] == model["inputs"]
+    u = state(scaled(x, model["input_scaler"], tensors), model["groups"], tensors)
+    outputs = u @ tensors["output.weights"]
+    target = model["schema"]["target"]
+    if target["task"] == "regression":
+        factor = tensors["target_scaler.factor"]
+        width = np.where(factor > 0, 1 / np.where(factor > 0, factor, 1), 0)
+        outputs = (outputs - tensors["target_scaler.offset"]) * width + tensors["target_scaler.centre"]
+    for row in outputs:
+        fields = [repr(float(value)) for value in row]
+        if target["task"] == "classification":
+            fields.insert(0, target["classes"][int(np.argmax(row))])
+        print("\t".join(fields))
+
+
+main(*sys.argv[1:])
