@@ -1,5 +1,6 @@
 //! The project's own commands, run as `cargo xtask COMMAND`. `cargo xtask help` lists them.
 
+mod bench;
 mod data;
 mod licences;
 mod run;
@@ -21,6 +22,7 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command { name: "test", summary: test::SUMMARY, help: test::HELP, run: test::run },
     Command { name: "data", summary: data::SUMMARY, help: data::HELP, run: data::run },
+    Command { name: "bench", summary: bench::SUMMARY, help: bench::HELP, run: bench::run },
 ];
 
 fn main() -> ExitCode {

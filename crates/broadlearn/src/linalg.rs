@@ -7,8 +7,10 @@ use faer::linalg::qr::no_pivoting::factor as qr;
 use faer::{Accum, ColMut, Conj, Mat, MatMut, MatRef, Par, Spec};
 
 /// Rows that go through map, product and accumulation together: large enough for the blocked
-/// products to run at full speed, small enough that a block of 5000 nodes takes 84 MB.
-pub(crate) const BLOCK_ROWS: usize = 2048;
+/// products to run at full speed, small enough that a block of 5000 nodes takes 80 MB. Not a power
+/// of two, or the values of a row would all fall into the same few cache lines: scaling the rows of
+/// MNIST then took six times as long.
+pub(crate) const BLOCK_ROWS: usize = 2000;
 
 /// The threads of the current rayon pool. Products of matrices, Cholesky factors and solves of faer
 /// give the same bits for every number of threads (tested in `tests/all/identities.rs`); products
@@ -18,6 +20,12 @@ pub(crate) fn parallelism() -> Par {
         1 => Par::Seq,
         threads => Par::rayon(threads),
     }
+}
+
+/// The threads that work of this many flops is worth: below some milliseconds waking them costs more
+/// than they bring, most of all on a busy machine.
+pub(crate) fn worth(par: Par, flops: f64) -> Par {
+    if flops < 2e7 { Par::Seq } else { par }
 }
 
 /// `into` = or += `left` `right`. faer splits the sums of a product with a vector among the threads,
@@ -30,6 +38,8 @@ pub(crate) fn product(
     par: Par,
 ) {
     let par = if into.nrows() == 1 || into.ncols() == 1 { Par::Seq } else { par };
+    let flops = 2.0 * left.nrows() as f64 * left.ncols() as f64 * right.ncols() as f64;
+    let par = worth(par, flops);
     matmul(into, accumulate, left, right, 1.0, par);
 }
 

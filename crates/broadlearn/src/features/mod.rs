@@ -1,7 +1,7 @@
 //! Stage 3: the map from a scaled input row x to a state row u = [z | h].
 //!
 //! [`draw`] is the only place of the crate that holds a random generator. [`network`] says what is
-//! to be built, [`build`] builds it from training rows, [`map`] is the result: fixed weights that
+//! to be built, `build` builds it from training rows, [`map`] is the result: fixed weights that
 //! later stages only apply.
 
 pub mod activation;

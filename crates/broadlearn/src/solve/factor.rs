@@ -1,6 +1,7 @@
 //! The Cholesky factor of R + gamma I.
 
 use crate::error::{Error, Result};
+use crate::linalg::worth;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt;
 use faer::{Mat, MatMut, MatRef, Par, Spec};
@@ -12,6 +13,7 @@ impl Factor {
     /// Factors `matrix` + `ridge` I; only the lower triangle of `matrix` is read.
     pub(crate) fn new(mut matrix: Mat<f64>, ridge: f64, par: Par) -> Result<Self> {
         let n = matrix.nrows();
+        let par = worth(par, (n as f64).powi(3) / 3.0);
         for i in 0..n {
             matrix[(i, i)] += ridge;
         }
@@ -36,7 +38,8 @@ impl Factor {
     /// Overwrites `right` with the solution. A single right-hand side is left to one thread, for
     /// the reason given at [`product`](crate::linalg::product).
     pub(crate) fn solve_in_place(&self, right: MatMut<'_, f64>, par: Par) {
-        let par = if right.ncols() == 1 { Par::Seq } else { par };
+        let flops = 2.0 * (self.0.nrows() as f64).powi(2) * right.ncols() as f64;
+        let par = if right.ncols() == 1 { Par::Seq } else { worth(par, flops) };
         llt::solve::solve_in_place(self.0.as_ref(), right, par, MemStack::new(&mut []));
     }
 

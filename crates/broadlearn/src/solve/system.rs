@@ -12,7 +12,7 @@
 use super::factor::Factor;
 use super::report::Form;
 use crate::error::Result;
-use crate::linalg::{product, scale_rows};
+use crate::linalg::{product, scale_rows, worth};
 use crate::state::{NormalEquations, StateRows};
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat, MatRef, Par};
@@ -157,7 +157,7 @@ fn lower_product(u: MatRef<'_, f64>, par: Par) -> Mat<f64> {
         u.transpose(),
         BlockStructure::Rectangular,
         1.0,
-        par,
+        worth(par, u.nrows() as f64 * u.nrows() as f64 * u.ncols() as f64),
     );
     kernel
 }

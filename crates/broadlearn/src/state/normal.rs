@@ -1,6 +1,6 @@
 //! The weighted normal equations R = U' Λ U, P = U' Λ Y.
 
-use crate::linalg::{product, scale_rows};
+use crate::linalg::{product, scale_rows, worth};
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 
@@ -70,6 +70,7 @@ impl NormalEquations {
                 weighted.as_ref()
             }
         };
+        let flops = u.nrows() as f64 * (u.ncols() as f64).powi(2);
         triangular::matmul(
             self.r.as_mut(),
             BlockStructure::TriangularLower,
@@ -79,7 +80,7 @@ impl NormalEquations {
             u.as_ref(),
             BlockStructure::Rectangular,
             1.0,
-            par,
+            worth(par, flops),
         );
         product(self.p.as_mut(), Accum::Add, u.as_ref().transpose(), y, par);
     }

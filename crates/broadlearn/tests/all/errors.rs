@@ -165,16 +165,18 @@ fn a_stopped_observer_interrupts_every_stage() {
         settings.fit(training, &mut observer)
     };
     let settings = || Settings::new().enhancement_nodes(10);
-    for settings in [settings(), settings().squared(), settings().sigma(0.05).ridge(0.1)] {
+    let annealed = || settings().sigma(0.05).start(Start::Zero, true);
+    for settings in [settings(), settings().squared(), annealed().ridge(0.1)] {
         let mut stages = Vec::new();
         assert!(fit(settings.clone(), usize::MAX, &mut stages).is_ok());
         for stop_at in 0..stages.len() {
-            let result = fit(settings.clone(), stop_at, &mut Vec::new());
-            assert_category(result, Category::Interrupted);
+            let mut seen = Vec::new();
+            assert_category(fit(settings.clone(), stop_at, &mut seen), Category::Interrupted);
+            assert_eq!(seen, stages[..=stop_at], "and nothing is done after that");
         }
     }
     let mut stages = Vec::new();
-    assert!(fit(settings().sigma(0.05).start(Start::Zero, true), usize::MAX, &mut stages).is_ok());
+    assert!(fit(annealed(), usize::MAX, &mut stages).is_ok());
     for stage in ["building the network", "choosing", "annealing", "fixed point"] {
         assert!(stages.contains(&stage), "{stage} in {stages:?}");
     }

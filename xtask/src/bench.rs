@@ -1,0 +1,196 @@
+//! `cargo xtask bench`: figures that compare the library with others, on the machine at hand.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::{data, run, venv};
+
+/// For the list of commands.
+pub(crate) const SUMMARY: &str = "time the library against NumPy";
+
+/// For `cargo xtask bench --help`.
+pub(crate) const HELP: &str = "\
+cargo xtask bench mnist [--threads N] [--runs K]
+
+MNIST, 60 000 rows, 10 x 10 feature and 5000 enhancement nodes, ridge 1e-5: the release build of
+crates/broadlearn/examples/mnist.rs and xtask/bench/mnist.py (NumPy, SciPy, OpenBLAS, the same map,
+the same arithmetic) in turn. Prints a table of the seconds: the best run and, in brackets, the worst.
+Nothing else should run on the machine meanwhile. docs/benchmarks.md explains the table.
+
+  --threads N   threads of either; all cores unless given
+  --runs K      runs of either, 3 unless given
+
+The data are mnist_train.npz and mnist_test.npz in BROADLEARN_DATA or data/: `cargo xtask data mnist`.";
+
+/// One run: its figures by name.
+type Figures = BTreeMap<String, f64>;
+
+/// The rows of the table: a title, and what is added up for either program.
+const ROWS: &[(&str, &[&str], &[&str])] = &[
+    ("read the training table", &["reading"], &["reading"]),
+    ("build the network", &["building"], &[]),
+    ("**ridge fit**", &["solving"], &["solving"]),
+    ("- processor time of all threads", &["solving_cpu"], &["solving_cpu"]),
+    ("- scaling, map, tanh", &["mapping"], &["scaling", "map", "activation"]),
+    ("- Cholesky factor, solve", &["factor"], &["factor"]),
+    ("test", &["testing"], &["testing"]),
+    ("accuracy, %", &["accuracy"], &["accuracy"]),
+    ("peak memory, MB", &["peak_mb"], &["peak_mb"]),
+];
+
+/// Runs the command.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let (mut threads, mut runs, mut is_named) = (0, 3, false);
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let mut number = || -> Result<usize> {
+            let text = rest.next().with_context(|| format!("{argument} needs a number"))?;
+            text.parse().with_context(|| format!("{argument} {text}: not a number"))
+        };
+        match argument.as_str() {
+            "--threads" => threads = number()?,
+            "--runs" => runs = number()?.max(1),
+            "mnist" => is_named = true,
+            _ => bail!("no option '{argument}'\n\n{HELP}"),
+        }
+    }
+    if !is_named {
+        bail!("which benchmark?\n\n{HELP}");
+    }
+    if threads == 0 {
+        threads = std::thread::available_parallelism()?.get();
+    }
+    mnist(threads, runs)
+}
+
+fn mnist(threads: usize, runs: usize) -> Result<()> {
+    let folder = mnist_folder()?;
+    let python = venv::ensure()?;
+    let example =
+        ["build", "--release", "--quiet", "--package", "broadlearn", "--example", "mnist"];
+    run::run(&mut run::cargo(&example))?;
+    let program = target_folder().join("release").join("examples").join("mnist");
+    let script = crate::root().join("xtask").join("bench").join("mnist.py");
+    let model = env::temp_dir().join(format!("xtask-bench-{}.broad", std::process::id()));
+
+    let (mut ours, mut numpy) = (Vec::new(), Vec::new());
+    for round in 1..=runs {
+        println!("\n==> {round}/{runs}");
+        let mut command = Command::new(&program);
+        command.arg(&folder).arg(&model).env("RAYON_NUM_THREADS", threads.to_string());
+        ours.push(figures(&mut command)?);
+        let mut command = Command::new(&python);
+        command.arg("-I").arg(&script).arg(&folder).arg(&model);
+        numpy.push(figures(command.env("OPENBLAS_NUM_THREADS", threads.to_string()))?);
+    }
+    fs::remove_file(&model).with_context(|| format!("cannot remove {}", model.display()))?;
+    print!("\n{}", table(&ours, &numpy, threads));
+    Ok(())
+}
+
+/// The folder of the two archives.
+fn mnist_folder() -> Result<PathBuf> {
+    let folder = data::folder()?;
+    let has_both = |folder: &Path| {
+        ["mnist_train.npz", "mnist_test.npz"].iter().all(|name| folder.join(name).is_file())
+    };
+    match folder {
+        Some(folder) if has_both(&folder) => Ok(folder),
+        _ => bail!("no mnist_train.npz and mnist_test.npz: run `cargo xtask data mnist` first"),
+    }
+}
+
+fn target_folder() -> PathBuf {
+    match env::var_os("CARGO_TARGET_DIR") {
+        Some(folder) => crate::root().join(folder),
+        None => crate::root().join("target"),
+    }
+}
+
+/// Runs a program that prints a name and a number per line.
+fn figures(command: &mut Command) -> Result<Figures> {
+    let mut figures = Figures::new();
+    run::run_seeing(command, |line| {
+        if let Some((name, value)) = line.split_once(' ')
+            && let Ok(value) = value.trim().parse()
+        {
+            figures.insert(name.to_owned(), value);
+        }
+    })?;
+    Ok(figures)
+}
+
+fn table(ours: &[Figures], numpy: &[Figures], threads: usize) -> String {
+    let mut text = format!(
+        "| {} runs each, {threads} threads, seconds | broadlearn | NumPy | ratio |\n|---|---|---|---|\n",
+        ours.len()
+    );
+    for (title, mine, theirs) in ROWS {
+        let (mine, theirs) = (Spread::of(ours, mine), Spread::of(numpy, theirs));
+        let ratio = match (&mine, &theirs) {
+            (Some(mine), Some(theirs)) => format!("{:.2}", mine.least / theirs.least),
+            _ => String::new(),
+        };
+        let shown = |spread: Option<Spread>| spread.map_or(String::new(), |spread| spread.shown());
+        text += &format!("| {title} | {} | {} | {ratio} |\n", shown(mine), shown(theirs));
+    }
+    // Runs that stood next to each other: a busy machine slows both.
+    let pairs: Vec<Figures> = (ours.iter().zip(numpy))
+        .filter_map(|(a, b)| Some(a.get("solving")? / b.get("solving")?))
+        .map(|ratio| Figures::from([("ratio".to_owned(), ratio)]))
+        .collect();
+    if let Some(spread) = Spread::of(&pairs, &["ratio"]) {
+        text += &format!("\nridge fit, ratio of neighbouring runs: {}\n", spread.shown());
+    }
+    for (name, what) in [
+        ("same_classes", "test rows with the same class from either W, %"),
+        ("difference", "largest difference of an output"),
+        ("block_rows", "NumPy's block of rows"),
+    ] {
+        if let Some(value) = numpy.last().and_then(|run| run.get(name)) {
+            text += &format!("{what}: {value}\n");
+        }
+    }
+    text
+}
+
+/// The best and the worst of some runs.
+struct Spread {
+    least: f64,
+    most: f64,
+}
+
+impl Spread {
+    /// Of the sum of these figures; nothing if there is none or one is missing.
+    fn of(runs: &[Figures], names: &[&str]) -> Option<Self> {
+        let sum = |run: &Figures| names.iter().map(|name| run.get(*name).copied()).sum();
+        let sums: Vec<f64> = runs.iter().map(sum).collect::<Option<_>>()?;
+        (!names.is_empty() && !sums.is_empty()).then(|| Self {
+            least: sums.iter().copied().fold(f64::INFINITY, f64::min),
+            most: sums.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        })
+    }
+
+    fn shown(&self) -> String {
+        format!("{:.2} ({:.2})", self.least, self.most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_the_best_and_the_worst_and_the_ratio_of_the_best() {
+        let run = |solving: f64| Figures::from([("solving".to_owned(), solving)]);
+        let text = table(&[run(3.0), run(2.0)], &[run(4.0), run(6.0)], 2);
+        assert!(text.contains("| **ridge fit** | 2.00 (3.00) | 4.00 (6.00) | 0.50 |"), "{text}");
+        assert!(text.contains("ratio of neighbouring runs: 0.33 (0.75)"), "{text}");
+        assert!(text.contains("| test |  |  |  |"), "{text}");
+    }
+}
