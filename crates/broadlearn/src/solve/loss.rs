@@ -24,7 +24,9 @@ impl Loss {
             Self::Squared => squares.fill(1.0),
             Self::Correntropy { sigma } => {
                 let factor = -0.5 / (sigma * sigma);
-                squares.iter_mut().for_each(|square| *square *= factor);
+                for square in squares.iter_mut().filter(|square| **square > 0.0) {
+                    *square *= factor;
+                }
                 vector_math::exp(squares);
             }
         }
