@@ -62,8 +62,8 @@ fn main() -> Result<()> {
     let begun = Instant::now();
     model.predict(x)?;
     tell("mapping", begun);
-    if let Some(equations) = model.equations() {
-        let mut r = equations.r().to_owned();
+    if let Some(knowledge) = model.knowledge() {
+        let mut r = knowledge.equations().r().to_owned();
         (0..r.nrows()).for_each(|i| r[(i, i)] += RIDGE);
         let begun = Instant::now();
         let _ = std::hint::black_box(r.llt(Side::Lower));

@@ -10,8 +10,9 @@
 //! 3. [`features`] - the random map x -> u
 //! 4. [`state`] - U in blocks, the normal equations R = U'ΛU and P = U'ΛY
 //! 5. [`solve`] - W by ridge, pseudo-inverse, or the fixed point of the correntropy criterion
-//! 6. [`model`] - settings -> checked settings -> fitted model, and its file
-//! 7. [`evaluate`] - metrics
+//! 6. [`increment`] - rows in, rows out, nodes in, sums: R and P change without the old rows
+//! 7. [`model`] - settings -> checked settings -> fitted model; learn, forget, grow, merge; its file
+//! 8. [`evaluate`] - metrics
 //!
 //! ```
 //! use broadlearn::{Settings, faer::Mat};
@@ -36,6 +37,7 @@ pub mod preprocess;
 pub mod features;
 pub mod state;
 pub mod solve;
+pub mod increment;
 pub mod model;
 pub mod evaluate;
 #[cfg(feature = "linfa")]

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &InspectArgs, context: &Context) -> Result<(), Fault> {
             "inputs": model.map().inputs(),
             "nodes": model.map().width(),
             "outputs": model.weights().ncols(),
-            "updatable": model.equations().is_some(),
+            "updatable": model.knowledge().is_some(),
             "schema": model.schema(),
             "settings": model.settings(),
             "report": model.report(),
@@ -115,7 +115,7 @@ pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
     line("seed", settings.seed().to_string());
     line(
         "updatable",
-        if model.equations().is_some() { "yes (keeps R and P)" } else { "no (compact)" }.into(),
+        if model.knowledge().is_some() { "yes (keeps R and P)" } else { "no (compact)" }.into(),
     );
     lines
 }

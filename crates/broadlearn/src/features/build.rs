@@ -3,11 +3,12 @@
 use super::draw::{Purpose, Stream};
 use super::orthonormal::orthonormalised;
 use super::sparse_autoencoder::sparse_weights;
-use super::{Activation, Enhancement, FeatureMap, Features, Network, NodeGroup, Source};
+use super::{Activation, FeatureMap, Features, Growth, Network, NodeGroup, Source};
 use crate::error::{Error, Result};
 use crate::linalg::{parallelism, product, row_blocks, scale_rows};
 use crate::preprocess::ScaledRows;
 use faer::{Accum, Mat, MatRef};
+use std::ops::Range;
 
 /// The constant beside the inputs of a layer: biases are this times a random weight.
 const BIAS_INPUT: f64 = 0.1;
@@ -21,29 +22,130 @@ pub(crate) fn build(
     weights: Option<&[f64]>,
     seed: u64,
 ) -> Result<FeatureMap> {
-    let inputs = rows.columns();
-    let mut groups = match network.features {
-        Features::Inputs => vec![NodeGroup::Constant, NodeGroup::Inputs],
-        Features::Groups { groups, nodes, fine_tuned, activation } => {
-            let drawn: Vec<Layer> = (0..groups as u32)
-                .map(|group| {
-                    let mut stream = Stream::new(seed, Purpose::Features, group);
-                    Layer::uniform(inputs, nodes, &mut stream)
-                })
-                .collect();
-            let layers = if fine_tuned { fine_tune(drawn, rows, weights)? } else { drawn };
-            layers.into_iter().map(|layer| layer.into_group(Source::Inputs, activation)).collect()
+    let mut builder = Builder { network, rows, weights, seed, groups: Vec::new() };
+    match network.features {
+        Features::Inputs => builder.groups.extend([NodeGroup::Constant, NodeGroup::Inputs]),
+        Features::Groups { groups, nodes, .. } => builder.add_features(groups, nodes)?,
+    }
+    builder.add_enhancement(network.enhancement.nodes, 0..builder.features())?;
+    for step in &network.growth {
+        builder.grow(*step)?;
+    }
+    map_of(rows.columns(), builder.groups)
+}
+
+/// A map that begins with the groups of `map` and has those of one more step of growth behind them:
+/// the last step of `network`, on rows that are the model's.
+pub(crate) fn extend(
+    map: &FeatureMap,
+    network: &Network,
+    rows: &ScaledRows<'_>,
+    weights: Option<&[f64]>,
+    seed: u64,
+) -> Result<FeatureMap> {
+    let mut builder = Builder { network, rows, weights, seed, groups: map.groups().to_vec() };
+    if let Some(step) = network.growth.last() {
+        builder.grow(*step)?;
+    }
+    map_of(rows.columns(), builder.groups)
+}
+
+/// The groups of a map so far, and what further ones are made of.
+struct Builder<'a> {
+    network: &'a Network,
+    rows: &'a ScaledRows<'a>,
+    weights: Option<&'a [f64]>,
+    seed: u64,
+    groups: Vec<NodeGroup>,
+}
+
+impl Builder<'_> {
+    /// The number of feature groups so far.
+    fn features(&self) -> usize {
+        self.groups.iter().filter(|group| group.is_feature()).count()
+    }
+
+    /// [new feature groups | nodes that read these alone | nodes that read all features].
+    fn grow(&mut self, step: Growth) -> Result<()> {
+        let before = self.features();
+        self.add_features(step.feature_groups, step.feature_nodes)?;
+        self.add_enhancement(step.group_enhancement_nodes, before..self.features())?;
+        self.add_enhancement(step.enhancement_nodes, 0..self.features())
+    }
+
+    fn add_features(&mut self, groups: usize, nodes: usize) -> Result<()> {
+        let Features::Groups { fine_tuned, activation, .. } = self.network.features else {
+            return Ok(());
+        };
+        if groups == 0 {
+            return Ok(());
         }
-    };
-    if network.enhancement.nodes > 0 {
-        let features = match network.features {
+        let first = self.features();
+        let drawn: Vec<Layer> = (first..first + groups)
+            .map(|group| {
+                let mut stream = Stream::new(self.seed, Purpose::Features, group as u32);
+                Layer::uniform(self.rows.columns(), 0..nodes, &mut stream)
+            })
+            .collect();
+        let layers = if fine_tuned { fine_tune(drawn, self.rows, self.weights)? } else { drawn };
+        let groups = layers.into_iter().map(|layer| layer.into_group(Source::Inputs, activation));
+        self.groups.extend(groups);
+        Ok(())
+    }
+
+    /// Enhancement nodes that read the features of these ordinals. Nodes that read the same features
+    /// come from one stream: a later group goes on where the earlier one ended, so that 200 nodes
+    /// and 100 more are the 300 nodes of a larger network.
+    fn add_enhancement(&mut self, nodes: usize, ordinals: Range<usize>) -> Result<()> {
+        if nodes == 0 {
+            return Ok(());
+        }
+        let features: Vec<NodeGroup> =
+            self.groups.iter().filter(|group| group.is_feature()).cloned().collect();
+        let columns = self.rows.columns();
+        let width = features[ordinals.clone()].iter().map(|group| group.width(columns)).sum();
+        let source = Source::Features(ordinals.clone());
+        let drawn: usize = self
+            .groups
+            .iter()
+            .filter(|group| matches!(group, NodeGroup::Dense { source: s, .. } if *s == source))
+            .map(|group| group.width(columns))
+            .sum();
+        let mut stream = Stream::new(self.seed, Purpose::Enhancement, self.stream_of(&ordinals));
+        let enhancement = &self.network.enhancement;
+        let wanted = drawn..drawn + nodes;
+        let mut layer = match enhancement.gain {
+            Some(gain) => Layer::normal(width, wanted, gain, &mut stream),
+            None => Layer::uniform(width, wanted, &mut stream),
+        };
+        if enhancement.orthonormal {
+            let stacked = Mat::from_fn(width + 1, nodes, |i, j| {
+                if i < width { layer.weights[(i, j)] } else { layer.bias[j] / BIAS_INPUT }
+            });
+            layer = Layer::from_stacked(&orthonormalised(stacked.as_ref()));
+        }
+        if let Some(shrink) = enhancement.shrink {
+            let linear = layer.clone().into_group(source.clone(), Activation::Identity);
+            let size = largest_argument(features, linear, self.rows)?;
+            let factor = if size > 0.0 { shrink / size } else { 1.0 };
+            layer.rescale(&vec![factor; nodes], &vec![0.0; nodes]);
+        }
+        self.groups.push(layer.into_group(source, enhancement.activation));
+        Ok(())
+    }
+
+    /// The number of the stream for nodes that read these features: 0 for those of the network
+    /// before it grew.
+    fn stream_of(&self, ordinals: &Range<usize>) -> u32 {
+        let original = match self.network.features {
             Features::Inputs => 1,
             Features::Groups { groups, .. } => groups,
         };
-        let group = enhancement_group(&network.enhancement, &groups, 0..features, rows, seed, 0)?;
-        groups.push(group);
+        if *ordinals == (0..original) {
+            return 0;
+        }
+        (ordinals.start as u32) << 16 | ordinals.end as u32
     }
-    map_of(inputs, groups)
 }
 
 fn map_of(inputs: usize, groups: Vec<NodeGroup>) -> Result<FeatureMap> {
@@ -60,21 +162,29 @@ struct Layer {
 
 impl Layer {
     /// Weights uniform in [-1, 1], biases in [-0.1, 0.1]; node by node, so that a larger group
-    /// begins with the nodes of a smaller one.
-    fn uniform(inputs: usize, nodes: usize, stream: &mut Stream) -> Self {
-        Self::from_stacked(&Mat::from_fn(inputs + 1, nodes, |_, _| stream.symmetric()))
+    /// begins with the nodes of a smaller one. The nodes before the wanted ones are drawn and
+    /// dropped.
+    fn uniform(inputs: usize, nodes: Range<usize>, stream: &mut Stream) -> Self {
+        (0..nodes.start * (inputs + 1)).for_each(|_| {
+            stream.symmetric();
+        });
+        Self::from_stacked(&Mat::from_fn(inputs + 1, nodes.len(), |_, _| stream.symmetric()))
     }
 
     /// Normal weights of standard deviation gain / sqrt(inputs), biases uniform in [-gain, gain].
-    fn normal(inputs: usize, nodes: usize, gain: f64, stream: &mut Stream) -> Self {
+    /// The nodes before the wanted ones are drawn and dropped.
+    fn normal(inputs: usize, nodes: Range<usize>, gain: f64, stream: &mut Stream) -> Self {
         let scale = gain / (inputs.max(1) as f64).sqrt();
-        let mut weights = Mat::zeros(inputs, nodes);
-        let mut bias = vec![0.0; nodes];
-        for j in 0..nodes {
-            for i in 0..inputs {
-                weights[(i, j)] = scale * stream.normal();
+        let mut weights = Mat::zeros(inputs, nodes.len());
+        let mut bias = vec![0.0; nodes.len()];
+        let mut column = vec![0.0; inputs];
+        for node in 0..nodes.end {
+            column.iter_mut().for_each(|weight| *weight = scale * stream.normal());
+            let offset = gain * stream.symmetric();
+            if let Some(j) = node.checked_sub(nodes.start) {
+                (0..inputs).for_each(|i| weights[(i, j)] = column[i]);
+                bias[j] = offset;
             }
-            bias[j] = gain * stream.symmetric();
         }
         Self { weights, bias }
     }
@@ -186,50 +296,15 @@ fn nodes_of(layer: &Layer, x: MatRef<'_, f64>) -> Mat<f64> {
     values
 }
 
-/// An enhancement group that reads the features of these ordinals.
-fn enhancement_group(
-    enhancement: &Enhancement,
-    features: &[NodeGroup],
-    ordinals: std::ops::Range<usize>,
-    rows: &ScaledRows<'_>,
-    seed: u64,
-    index: u32,
-) -> Result<NodeGroup> {
-    let width = features
-        .iter()
-        .filter(|group| !matches!(group, NodeGroup::Constant))
-        .map(|group| group.width(rows.columns()))
-        .sum();
-    let mut stream = Stream::new(seed, Purpose::Enhancement, index);
-    let mut layer = match enhancement.gain {
-        Some(gain) => Layer::normal(width, enhancement.nodes, gain, &mut stream),
-        None => Layer::uniform(width, enhancement.nodes, &mut stream),
-    };
-    if enhancement.orthonormal {
-        let stacked = Mat::from_fn(width + 1, enhancement.nodes, |i, j| {
-            if i < width { layer.weights[(i, j)] } else { layer.bias[j] / BIAS_INPUT }
-        });
-        layer = Layer::from_stacked(&orthonormalised(stacked.as_ref()));
-    }
-    let source = Source::Features(ordinals);
-    if let Some(shrink) = enhancement.shrink {
-        let linear = layer.clone().into_group(source.clone(), Activation::Identity);
-        let size = largest_argument(features, linear, rows)?;
-        let factor = if size > 0.0 { shrink / size } else { 1.0 };
-        layer.rescale(&vec![factor; enhancement.nodes], &vec![0.0; enhancement.nodes]);
-    }
-    Ok(layer.into_group(source, enhancement.activation))
-}
-
 /// The largest value over the training rows of a linear group that reads these features. The
 /// original takes the signed maximum; where that is not positive only the size is left.
 fn largest_argument(
-    features: &[NodeGroup],
+    features: Vec<NodeGroup>,
     linear: NodeGroup,
     rows: &ScaledRows<'_>,
 ) -> Result<f64> {
     let nodes = linear.width(rows.columns());
-    let mut groups = features.to_vec();
+    let mut groups = features;
     groups.push(linear);
     let map = map_of(rows.columns(), groups)?;
     let (mut largest, mut largest_size) = (f64::NEG_INFINITY, 0.0_f64);

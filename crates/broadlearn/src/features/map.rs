@@ -17,7 +17,7 @@ pub enum Source {
 }
 
 /// Some columns of U.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum NodeGroup {
     /// One column of ones.
     Constant,
@@ -37,7 +37,7 @@ pub enum NodeGroup {
 }
 
 impl NodeGroup {
-    fn is_feature(&self) -> bool {
+    pub(super) fn is_feature(&self) -> bool {
         matches!(self, Self::Inputs | Self::Dense { source: Source::Inputs, .. })
     }
 
@@ -54,7 +54,7 @@ impl NodeGroup {
 /// The map from scaled inputs X (n x M) to the state U (n x L).
 ///
 /// Applying it costs 2 n (M L_z + L_z L_h) flops for L_z feature and L_h enhancement nodes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FeatureMap {
     inputs: usize,
     groups: Vec<NodeGroup>,

@@ -15,4 +15,4 @@ pub(crate) mod vector_math;
 
 pub use activation::Activation;
 pub use map::{FeatureMap, NodeGroup, Source};
-pub use network::{Enhancement, Features, Network, Recipe};
+pub use network::{Enhancement, Features, Growth, Network, Recipe};

@@ -50,16 +50,15 @@ impl Recipe {
             shrink: None,
         };
         match self {
-            Self::Rich => Network {
-                features: Features::Inputs,
-                enhancement: Enhancement { gain: Some(0.7), ..enhancement },
-            },
-            Self::Classic => Network {
-                features: groups(true),
-                enhancement: Enhancement { orthonormal: true, shrink: Some(0.8), ..enhancement },
-            },
-            Self::Unscaled => Network { features: groups(true), enhancement },
-            Self::Plain => Network { features: groups(false), enhancement },
+            Self::Rich => {
+                Network::new(Features::Inputs, Enhancement { gain: Some(0.7), ..enhancement })
+            }
+            Self::Classic => Network::new(
+                groups(true),
+                Enhancement { orthonormal: true, shrink: Some(0.8), ..enhancement },
+            ),
+            Self::Unscaled => Network::new(groups(true), enhancement),
+            Self::Plain => Network::new(groups(false), enhancement),
         }
     }
 }
@@ -102,17 +101,98 @@ pub struct Enhancement {
     pub shrink: Option<f64>,
 }
 
-/// A network to be built: two layers.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// One step by which a network grows. Its columns of U stand behind all earlier ones, in the order
+/// of these fields; its nodes are made as those of the network itself are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Growth {
+    /// New feature groups; only where the network has groups.
+    pub feature_groups: usize,
+    /// The nodes in each of them; 0 stands for as many as the network's groups have.
+    pub feature_nodes: usize,
+    /// New enhancement nodes that read the new feature groups alone.
+    pub group_enhancement_nodes: usize,
+    /// New enhancement nodes that read all features, the new ones among them.
+    pub enhancement_nodes: usize,
+}
+
+impl Growth {
+    /// Whether nothing is added.
+    pub fn is_empty(&self) -> bool {
+        self.feature_groups == 0 && self.enhancement_nodes == 0
+    }
+
+    /// Fills in what was left to the network, and checks that the step makes sense for it.
+    pub(crate) fn check(mut self, network: &Network) -> Result<Self> {
+        if self.is_empty() {
+            return Err(Error::setting("growth", "no new nodes")
+                .expected("enhancement nodes or feature groups to add")
+                .advice("give --enhancement-nodes N or --feature-groups N"));
+        }
+        match network.features {
+            Features::Inputs if self.feature_groups > 0 => {
+                return Err(Error::setting("feature_groups", self.feature_groups)
+                    .expected("0 for a network that reads its inputs directly")
+                    .advice("add --enhancement-nodes; recipe classic has feature groups"));
+            }
+            Features::Groups { nodes, .. } if self.feature_groups > 0 => {
+                if self.feature_nodes == 0 {
+                    self.feature_nodes = nodes;
+                }
+            }
+            _ => {
+                for (name, found) in [
+                    ("feature_nodes", self.feature_nodes),
+                    ("group_enhancement_nodes", self.group_enhancement_nodes),
+                ] {
+                    if found > 0 {
+                        return Err(Error::setting(name, found)
+                            .expected("new feature groups beside it")
+                            .advice("give --feature-groups N as well"));
+                    }
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    fn width(&self) -> usize {
+        self.feature_groups
+            .saturating_mul(self.feature_nodes)
+            .saturating_add(self.group_enhancement_nodes)
+            .saturating_add(self.enhancement_nodes)
+    }
+}
+
+/// A network to be built: two layers, and the steps by which it grew.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
     /// The feature nodes.
     pub features: Features,
     /// The enhancement nodes.
     pub enhancement: Enhancement,
+    /// What was added later, step by step.
+    pub growth: Vec<Growth>,
 }
 
 impl Network {
+    /// A network of these layers.
+    pub fn new(features: Features, enhancement: Enhancement) -> Self {
+        Self { features, enhancement, growth: Vec::new() }
+    }
+
+    /// This network with one more step of growth.
+    ///
+    /// # Errors
+    /// If the step adds nothing, or adds what such a network does not have.
+    pub fn grown(mut self, growth: Growth) -> Result<Self> {
+        let growth = growth.check(&self)?;
+        self.growth.push(growth);
+        self.check()?;
+        Ok(self)
+    }
+
     /// This network with the number of enhancement nodes that suits this many rows: a twentieth of
     /// them, but at least 200 and at most 1000.
     pub fn sized_for(mut self, rows: f64) -> Self {
@@ -129,7 +209,8 @@ impl Network {
             Features::Inputs => inputs.saturating_add(1),
             Features::Groups { groups, nodes, .. } => groups.saturating_mul(nodes),
         };
-        features.saturating_add(self.enhancement.nodes)
+        let base = features.saturating_add(self.enhancement.nodes);
+        self.growth.iter().fold(base, |width, step| width.saturating_add(step.width()))
     }
 
     pub(crate) fn check(&self) -> Result<()> {
@@ -147,6 +228,12 @@ impl Network {
             }
             _ => Ok(()),
         };
+        for step in &self.growth {
+            if step.check(self)? != *step {
+                return Err(Error::setting("growth", "feature groups without a number of nodes")
+                    .expected("at least one node in a group"));
+            }
+        }
         finite_positive("gain", self.enhancement.gain)?;
         finite_positive("shrink", self.enhancement.shrink)?;
         if self.width(0) > Self::MAX_WIDTH {

@@ -18,9 +18,13 @@ const MAX_HEADER: u64 = 100_000_000;
 /// metadata every quote is escaped.
 const CHECKSUM_KEY: &[u8] = b"\"checksum\":\"";
 const DIGITS: usize = 64;
+/// Types of numbers, as safetensors names them.
+const FLOATS: &str = "F64";
+const INTEGERS: &str = "U64";
 
-/// Numbers to be written, all as 64-bit floats in row-major order.
+/// Numbers to be written, in row-major order: 64-bit floats, or 64-bit integers without sign.
 pub(super) enum Tensor<'a> {
+    Integers(&'a [u64]),
     Vector(&'a [f64]),
     Matrix(MatRef<'a, f64>),
     /// The lower triangle of a square matrix, row by row, as one vector.
@@ -30,6 +34,7 @@ pub(super) enum Tensor<'a> {
 impl Tensor<'_> {
     fn shape(&self) -> Vec<u64> {
         match self {
+            Self::Integers(values) => vec![values.len() as u64],
             Self::Vector(values) => vec![values.len() as u64],
             Self::Matrix(matrix) => vec![matrix.nrows() as u64, matrix.ncols() as u64],
             Self::Lower(matrix) => {
@@ -37,6 +42,10 @@ impl Tensor<'_> {
                 vec![n * (n + 1) / 2]
             }
         }
+    }
+
+    fn kind(&self) -> &'static str {
+        if matches!(self, Self::Integers(_)) { INTEGERS } else { FLOATS }
     }
 
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
@@ -47,6 +56,9 @@ impl Tensor<'_> {
             out.write_all(&row)
         };
         match self {
+            Self::Integers(values) => {
+                values.iter().try_for_each(|value| out.write_all(&value.to_le_bytes()))
+            }
             Self::Vector(values) => flush(&mut values.iter().copied()),
             Self::Matrix(matrix) => (0..matrix.nrows())
                 .try_for_each(|i| flush(&mut (0..matrix.ncols()).map(|j| matrix[(i, j)]))),
@@ -85,7 +97,8 @@ pub(super) fn write(
     for (name, tensor) in tensors {
         let shape = tensor.shape();
         let end = offset + 8 * shape.iter().product::<u64>();
-        let info = TensorInfo { dtype: "F64".into(), shape, data_offsets: [offset, end] };
+        let dtype = tensor.kind().into();
+        let info = TensorInfo { dtype, shape, data_offsets: [offset, end] };
         infos.insert(name.clone(), info);
         offset = end;
     }
@@ -142,7 +155,14 @@ fn hex(digest: Sha256) -> String {
 /// What a container holds.
 pub(super) struct Contents {
     pub(super) metadata: BTreeMap<String, String>,
-    tensors: BTreeMap<String, (Vec<u64>, Vec<f64>)>,
+    tensors: BTreeMap<String, Stored>,
+}
+
+/// A tensor as it came: its type, its shape and its 64-bit words.
+struct Stored {
+    kind: String,
+    shape: Vec<u64>,
+    words: Vec<u64>,
 }
 
 /// Reads a container of `length` bytes and checks all of it. No more memory is taken than the
@@ -189,15 +209,16 @@ pub(super) fn read(input: &mut impl Read, length: u64) -> Result<Contents> {
     let mut chunk = vec![0_u8; 1 << 16];
     for (name, info) in order {
         let mut left = (info.data_offsets[1] - info.data_offsets[0]) as usize;
-        let mut values = Vec::with_capacity(left / 8);
+        let mut words = Vec::with_capacity(left / 8);
         while left > 0 {
             let part = &mut chunk[..left.min(1 << 16)];
             input.read_exact(part).map_err(truncated)?;
             digest.update(&*part);
-            values.extend(part.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes)));
+            words.extend(part.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)));
             left -= part.len();
         }
-        tensors.insert(name.clone(), (info.shape.clone(), values));
+        let (kind, shape) = (info.dtype.clone(), info.shape.clone());
+        tensors.insert(name.clone(), Stored { kind, shape, words });
     }
     if input.read(&mut chunk[..1]).map_err(truncated)? != 0 {
         return Err(Error::model("further bytes behind the last number").expected("the end"));
@@ -222,13 +243,17 @@ fn check_layout(
         let elements = info.shape.iter().try_fold(1_u64, |product, &n| product.checked_mul(n));
         let bytes = elements.and_then(|elements| elements.checked_mul(8));
         let [from, to] = info.data_offsets;
-        if info.dtype != "F64" || from != end || to < from || bytes != Some(to - from) {
+        if ![FLOATS, INTEGERS].contains(&info.dtype.as_str())
+            || from != end
+            || to < from
+            || bytes != Some(to - from)
+        {
             return Err(Error::model(format!(
                 "type {}, shape {:?}, bytes {from} to {to}",
                 info.dtype, info.shape
             ))
             .at(format!("tensor `{name}`"))
-            .expected(format!("64-bit floats from byte {end} that fill their shape")));
+            .expected(format!("64-bit numbers from byte {end} that fill their shape")));
         }
         end = to;
     }
@@ -244,6 +269,12 @@ impl Contents {
     /// A vector of this length.
     pub(super) fn vector(&mut self, name: &str, length: usize) -> Result<Vec<f64>> {
         self.take(name, &[length as u64])
+    }
+
+    /// Integers, as many as there are.
+    pub(super) fn integers(&mut self, name: &str) -> Result<Vec<u64>> {
+        let length = self.tensors.get(name).map_or(0, |stored| stored.words.len());
+        self.take_words(name, INTEGERS, &[length as u64])
     }
 
     /// A matrix of this shape.
@@ -268,7 +299,7 @@ impl Contents {
 
     /// The number of columns of a matrix that may have any.
     pub(super) fn columns(&self, name: &str) -> Option<usize> {
-        match self.tensors.get(name)?.0.as_slice() {
+        match self.tensors.get(name)?.shape.as_slice() {
             [_, columns] => usize::try_from(*columns).ok(),
             _ => None,
         }
@@ -284,20 +315,27 @@ impl Contents {
     }
 
     fn take(&mut self, name: &str, shape: &[u64]) -> Result<Vec<f64>> {
-        let place = format!("tensor `{name}`");
-        let Some((found, values)) = self.tensors.remove(name) else {
-            return Err(Error::model("nothing").at(place).expected(format!("shape {shape:?}")));
-        };
-        if found != shape {
-            return Err(Error::model(format!("shape {found:?}"))
-                .at(place)
-                .expected(format!("shape {shape:?}")));
-        }
+        let words = self.take_words(name, FLOATS, shape)?;
+        let values: Vec<f64> = words.into_iter().map(f64::from_bits).collect();
         match values.iter().find(|value| !value.is_finite()) {
             None => Ok(values),
-            Some(value) => {
-                Err(Error::model(format!("{value}")).at(place).expected("finite numbers"))
+            Some(value) => Err(Error::model(format!("{value}"))
+                .at(format!("tensor `{name}`"))
+                .expected("finite numbers")),
+        }
+    }
+
+    fn take_words(&mut self, name: &str, kind: &str, shape: &[u64]) -> Result<Vec<u64>> {
+        let place = format!("tensor `{name}`");
+        let expected = format!("type {kind}, shape {shape:?}");
+        match self.tensors.remove(name) {
+            None => Err(Error::model("nothing").at(place).expected(expected)),
+            Some(found) if found.kind != kind || found.shape != shape => {
+                Err(Error::model(format!("type {}, shape {:?}", found.kind, found.shape))
+                    .at(place)
+                    .expected(expected))
             }
+            Some(found) => Ok(found.words),
         }
     }
 }

@@ -6,8 +6,10 @@ use crate::data::{Encoding, InputColumn, Kind, Schema};
 use crate::error::{Error, Result};
 use crate::features::draw::GENERATOR;
 use crate::features::{Activation, FeatureMap, NodeGroup, Source};
+use crate::increment::{Knowledge, Ledger};
 use crate::preprocess::Scaler;
 use crate::solve::SolveReport;
+use crate::solve::factor::Factor;
 use crate::state::NormalEquations;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -16,7 +18,7 @@ use std::io::{self, BufReader, BufWriter, Cursor, Write};
 use std::path::Path;
 
 /// The version of the format that this library writes, and the only one that it reads.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// Everything but the numbers.
 #[derive(Serialize, Deserialize)]
@@ -31,7 +33,7 @@ struct Description {
     groups: Vec<GroupKind>,
     report: SolveReport,
     rows: u64,
-    equations: Option<EquationCounts>,
+    knowledge: Option<KnowledgeFacts>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -55,9 +57,17 @@ enum GroupKind {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct EquationCounts {
+struct KnowledgeFacts {
+    /// Rows in R and P, and the sum of their weights.
     rows: u64,
     weight: f64,
+    ridge: f64,
+    /// Rows that are no longer on record.
+    dropped: u64,
+    /// Whether a forgetting factor was at work.
+    decayed: bool,
+    /// Rows by which the factor was updated; 0 if it is a function of R and not in the file.
+    updates: u64,
 }
 
 impl Model {
@@ -185,10 +195,14 @@ impl Model {
             groups: self.map.groups().iter().map(GroupKind::of).collect(),
             report: self.report.clone(),
             rows: self.rows,
-            equations: self
-                .equations
-                .as_ref()
-                .map(|e| EquationCounts { rows: e.rows(), weight: e.weight() }),
+            knowledge: self.knowledge.as_ref().map(|knowledge| KnowledgeFacts {
+                rows: knowledge.equations().rows(),
+                weight: knowledge.equations().weight(),
+                ridge: knowledge.ridge(),
+                dropped: knowledge.ledger().dropped(),
+                decayed: knowledge.decayed(),
+                updates: knowledge.updated_factor().map_or(0, |(_, updates)| updates),
+            }),
         };
         let metadata = BTreeMap::from([
             ("format".into(), "broadlearn".into()),
@@ -213,9 +227,15 @@ impl Model {
             }
         }
         tensors.push(("output.weights".into(), Tensor::Matrix(self.w.as_ref())));
-        if let Some(equations) = &self.equations {
+        if let Some(knowledge) = &self.knowledge {
+            let (equations, ledger) = (knowledge.equations(), knowledge.ledger());
             tensors.push(("equations.r".into(), Tensor::Lower(equations.r())));
             tensors.push(("equations.p".into(), Tensor::Matrix(equations.p())));
+            if let Some((factor, _)) = knowledge.updated_factor() {
+                tensors.push(("equations.factor".into(), Tensor::Lower(factor)));
+            }
+            tensors.push(("ledger.fingerprints".into(), Tensor::Integers(ledger.fingerprints())));
+            tensors.push(("ledger.weights".into(), Tensor::Vector(ledger.weights())));
         }
         container::write(out, metadata, &tensors)
     }
@@ -250,13 +270,9 @@ impl Model {
             read_scaler(&mut contents, &description.target_scaler, "target_scaler", outputs)?;
         let map = read_map(&mut contents, inputs, &description.groups)?;
         let w = contents.matrix("output.weights", map.width(), outputs)?;
-        let equations = match description.equations {
+        let knowledge = match &description.knowledge {
             None => None,
-            Some(EquationCounts { rows, weight }) => {
-                let r = contents.lower("equations.r", map.width())?;
-                let p = contents.matrix("equations.p", map.width(), outputs)?;
-                NormalEquations::from_parts(r, p, rows, weight)
-            }
+            Some(facts) => Some(read_knowledge(&mut contents, facts, map.width(), outputs)?),
         };
         contents.finish()?;
         Ok(Self {
@@ -266,7 +282,7 @@ impl Model {
             target_scaler,
             map,
             w,
-            equations,
+            knowledge,
             report: description.report,
             rows: description.rows,
         })
@@ -327,6 +343,33 @@ fn read_scaler(
             offset: contents.vector(&format!("{name}.offset"), columns)?,
         }),
     }
+}
+
+fn read_knowledge(
+    contents: &mut Contents,
+    facts: &KnowledgeFacts,
+    nodes: usize,
+    outputs: usize,
+) -> Result<Knowledge> {
+    let unsound = || Error::model("a record of rows that does not fit together");
+    let r = contents.lower("equations.r", nodes)?;
+    let p = contents.matrix("equations.p", nodes, outputs)?;
+    let equations =
+        NormalEquations::from_parts(r, p, facts.rows, facts.weight).ok_or_else(unsound)?;
+    let factor = match facts.updates {
+        0 => None,
+        updates => {
+            let lower = contents.lower("equations.factor", nodes)?;
+            Some((Factor::from_lower(lower).ok_or_else(unsound)?, updates))
+        }
+    };
+    let fingerprints = contents.integers("ledger.fingerprints")?;
+    let weights = contents.vector("ledger.weights", fingerprints.len())?;
+    if !(facts.ridge >= 0.0 && facts.ridge.is_finite()) {
+        return Err(unsound());
+    }
+    let ledger = Ledger::from_parts(fingerprints, weights, facts.dropped).ok_or_else(unsound)?;
+    Ok(Knowledge::from_parts(equations, facts.ridge, ledger, factor, facts.decayed))
 }
 
 fn read_map(contents: &mut Contents, inputs: usize, kinds: &[GroupKind]) -> Result<FeatureMap> {

@@ -1,23 +1,27 @@
 //! Fitting: the whole algorithm on one screen.
 
 use super::Model;
+use super::rows::{Kept, Labelled, target_matrix};
 use super::settings::{CheckedSettings, Criterion, Regularisation, Settings};
 use crate::data::{Kind, Schema, TargetSchema, Targets, Task};
 use crate::error::{Category, Error, Result};
 use crate::features::build::build;
-use crate::linalg::{parallelism, select_rows};
+use crate::increment::ledger::fingerprints;
+use crate::increment::{Knowledge, Ledger};
+use crate::linalg::{parallelism, squared_norm};
 use crate::matrix::IntoMatrix;
-use crate::preprocess::{ScaledRows, Scaler};
+use crate::preprocess::{ScaledRows, Scaler, statistics};
 use crate::progress::{Observer, report, unobserved};
 use crate::solve::automatic::{Choice, Judge, choose};
+use crate::solve::factor::Factor;
 use crate::solve::fixed_point::FixedPoint;
 use crate::solve::system::{Solution, System};
 use crate::solve::{Form, Loss, SolveReport, pseudo_inverse};
-use crate::state::StateRows;
+use crate::state::{NormalEquations, StateRows};
 use faer::{Mat, MatRef};
 
 /// The relative error of the outputs that the choice of an equivalent system may bring.
-const PRECISION: f64 = 1e-9;
+pub(super) const PRECISION: f64 = 1e-9;
 
 /// What a model is fitted on.
 pub struct Training<'a> {
@@ -90,14 +94,13 @@ impl CheckedSettings {
     /// Shapes that do not match, values that are not finite, `Interrupted`.
     pub fn fit(&self, training: Training<'_>, observer: &mut Observer<'_>) -> Result<Model> {
         training.check(self)?;
-        let rows = Rows::new(&training);
-        let (x, user) = (rows.x(), rows.weights());
+        let kept = Kept::new(training.rows());
+        let Labelled { x, targets, weights: user } = kept.rows();
         let settings = self.sized_for(x.nrows(), user);
-        let task = training.schema.target.task();
 
         // Stage 2: scalers.
         let input_scaler = Scaler::fit(settings.input_scaling, x, user);
-        let mut y = rows.targets(&training.schema.target);
+        let mut y = target_matrix(targets, training.schema.target.outputs());
         let target_scaler = Scaler::fit(settings.target_scaling, y.as_ref(), user);
         target_scaler.apply(y.as_mut());
 
@@ -108,18 +111,21 @@ impl CheckedSettings {
 
         // Stages 4 and 5: the state and the output weights.
         let state = StateRows::new(&map, inputs);
-        let (solution, report) = settings.solve(&state, y.as_ref(), user, task, observer)?;
+        let task = training.schema.target.task();
+        let mut solved = settings.solve(&state, y.as_ref(), user, task, observer)?;
 
+        // Stage 6: what later changes need.
+        let knowledge = solved.knowledge(kept.rows());
         Ok(Model {
             settings,
             rows: x.nrows() as u64,
             schema: training.schema,
-            w: solution.w,
-            equations: solution.equations,
+            w: solved.w,
+            knowledge,
             input_scaler,
             target_scaler,
             map,
-            report,
+            report: solved.report,
         })
     }
 
@@ -127,12 +133,13 @@ impl CheckedSettings {
         let mut settings = self.clone();
         if self.automatic_nodes {
             let rows = user.map_or(rows as f64, |user| user.iter().sum());
-            settings.network = self.network.sized_for(rows);
+            settings.network = settings.network.sized_for(rows);
             settings.automatic_nodes = false;
         }
         settings
     }
 
+    /// W, with whatever is left open chosen on these rows.
     fn solve(
         &self,
         state: &StateRows<'_>,
@@ -140,7 +147,7 @@ impl CheckedSettings {
         user: Option<&[f64]>,
         task: Task,
         observer: &mut Observer<'_>,
-    ) -> Result<(Solution, SolveReport)> {
+    ) -> Result<Solved> {
         let Regularisation::Ridge { ridge } = self.regularisation else {
             return self.solve_by_pseudo_inverse(state, y, user);
         };
@@ -154,46 +161,82 @@ impl CheckedSettings {
             Task::Classification => Judge::Classes,
         };
         let chosen = choose(state, y, user, Choice { ridge, sigma }, judge, self.seed, observer)?;
-
         let system = System::new(state, y, PRECISION, parallelism());
-        let (mut solution, weights, mut report) = match chosen.sigma {
-            Some(sigma) => {
-                let method = FixedPoint {
-                    start: self.start,
-                    anneal: self.anneal,
-                    tolerance: self.tolerance,
-                    max_iterations: self.max_iterations,
-                };
-                let (mut sigma, mut attempts) = (sigma, 0);
-                let (solution, weights, report) = loop {
-                    match method.solve(&system, sigma, chosen.ridge, user, observer) {
-                        // A kernel chosen on a part of the rows may be too narrow for all of them.
-                        Err(error) if error.category() == Category::Numeric && automatic_sigma => {
-                            sigma *= 2.0;
-                            attempts += 1;
-                            if attempts > 10 {
-                                return Err(error);
-                            }
-                        }
-                        result => break result?,
-                    }
-                };
-                (solution, Some(weights), report)
-            }
-            None => {
-                report(observer, "solving", 0, None)?;
-                let solution = system.solve(user, chosen.ridge)?;
-                let form = system.form(chosen.ridge);
-                (solution, user.map(<[f64]>::to_vec), plain_report(Some(chosen.ridge), form, None))
+        let (mut sigma, mut attempts) = (chosen.sigma, 0);
+        let mut solved = loop {
+            let loss = sigma.map_or(Loss::Squared, |sigma| Loss::Correntropy { sigma });
+            match self.solve_for(&system, loss, chosen.ridge, user, observer) {
+                // A kernel chosen on a part of the rows may be too narrow for all of them.
+                Err(error)
+                    if error.category() == Category::Numeric
+                        && automatic_sigma
+                        && attempts < 10 =>
+                {
+                    sigma = sigma.map(|sigma| 2.0 * sigma);
+                    attempts += 1;
+                }
+                result => break result?,
             }
         };
-        report.candidates = chosen.candidates;
-        if self.compact {
-            solution.equations = None;
-        } else if solution.equations.is_none() {
-            solution.equations = Some(system.equations(weights.as_deref())?);
+        solved.report.candidates = chosen.candidates;
+        Ok(solved)
+    }
+
+    /// W for this loss and ridge.
+    pub(super) fn solve_for(
+        &self,
+        system: &System<'_>,
+        loss: Loss,
+        ridge: f64,
+        user: Option<&[f64]>,
+        observer: &mut Observer<'_>,
+    ) -> Result<Solved> {
+        match loss {
+            Loss::Squared => {
+                report(observer, "solving", 0, None)?;
+                let solution = system.solve(user, ridge)?;
+                let report = plain_report(Some(ridge), system.form(ridge), None);
+                self.solved(system, solution, user.map(<[f64]>::to_vec), user, report)
+            }
+            Loss::Correntropy { sigma } => {
+                let fixed_point = self.fixed_point();
+                let (solution, weights, report) =
+                    fixed_point.solve(system, sigma, ridge, user, observer)?;
+                self.solved(system, solution, Some(weights), user, report)
+            }
         }
-        Ok((solution, report))
+    }
+
+    /// How the fixed point is sought.
+    pub(super) fn fixed_point(&self) -> FixedPoint {
+        FixedPoint {
+            start: self.start,
+            anneal: self.anneal,
+            tolerance: self.tolerance,
+            max_iterations: self.max_iterations,
+        }
+    }
+
+    /// A solution with the equations that later changes need.
+    pub(super) fn solved(
+        &self,
+        system: &System<'_>,
+        solution: Solution,
+        weights: Option<Vec<f64>>,
+        user: Option<&[f64]>,
+        mut report: SolveReport,
+    ) -> Result<Solved> {
+        let equations = match solution.equations {
+            _ if self.compact => None,
+            Some(equations) => Some(equations),
+            None => Some(system.equations(weights.as_deref())?),
+        };
+        let freedom = match (&equations, report.ridge) {
+            (Some(equations), Some(ridge)) => degrees_of_freedom(equations, ridge)?,
+            _ => solution.w.nrows() as f64,
+        };
+        report.spread = spread(system, solution.w.as_ref(), user, freedom)?;
+        Ok(Solved { w: solution.w, equations, weights, report })
     }
 
     fn solve_by_pseudo_inverse(
@@ -201,15 +244,62 @@ impl CheckedSettings {
         state: &StateRows<'_>,
         y: MatRef<'_, f64>,
         user: Option<&[f64]>,
-    ) -> Result<(Solution, SolveReport)> {
+    ) -> Result<Solved> {
         let (w, rank) = pseudo_inverse::solve(state, y, user)?;
-        let equations = if self.compact {
-            None
-        } else {
-            Some(System::new(state, y, PRECISION, parallelism()).equations(user)?)
-        };
-        Ok((Solution { w, equations }, plain_report(None, Form::Orthogonal, Some(rank))))
+        let report = plain_report(None, Form::Orthogonal, Some(rank));
+        let system = System::new(state, y, PRECISION, parallelism());
+        let solution = Solution { w, equations: None };
+        self.solved(&system, solution, user.map(<[f64]>::to_vec), user, report)
     }
+}
+
+/// W, and what it was found from.
+pub(super) struct Solved {
+    pub(super) w: Mat<f64>,
+    /// None for a compact model.
+    pub(super) equations: Option<NormalEquations>,
+    /// The sample weights in the equations, the user's multiplied in; `None` for all 1.
+    pub(super) weights: Option<Vec<f64>>,
+    pub(super) report: SolveReport,
+}
+
+impl Solved {
+    /// What later changes of a model of these rows need.
+    pub(super) fn knowledge(&mut self, rows: Labelled<'_>) -> Option<Knowledge> {
+        let equations = self.equations.take()?;
+        let weights = self.weights.take().unwrap_or_else(|| vec![1.0; rows.x.nrows()]);
+        let mut ledger = Ledger::default();
+        ledger.record(&fingerprints(rows.x, rows.targets), &weights);
+        Some(Knowledge::new(equations, self.report.ridge.unwrap_or(0.0), ledger))
+    }
+}
+
+/// p = trace(R (R + γ I)^-1) = L - γ |F^-1|^2, L^3 / 3 flops; for wide networks only the bound L, which
+/// says enough about the many rows that they are for.
+fn degrees_of_freedom(equations: &NormalEquations, ridge: f64) -> Result<f64> {
+    const WIDE: usize = 1500;
+    let nodes = equations.r().nrows();
+    if nodes > WIDE {
+        return Ok(nodes as f64);
+    }
+    let factor = Factor::new(equations.r().to_owned(), ridge, parallelism())?;
+    let mut inverse = Mat::identity(nodes, nodes);
+    factor.solve_lower_in_place(inverse.as_mut());
+    Ok(nodes as f64 - ridge * squared_norm(inverse.as_ref()))
+}
+
+/// See [`SolveReport::spread`].
+fn spread(
+    system: &System<'_>,
+    w: MatRef<'_, f64>,
+    user: Option<&[f64]>,
+    freedom: f64,
+) -> Result<f64> {
+    let mut norms = system.squared_residuals(system.outputs(w)?.as_ref());
+    norms.iter_mut().for_each(|square| *square = square.sqrt());
+    let rows = user.map_or(norms.len() as f64, |user| user.iter().sum());
+    let left = (1.0 - freedom / rows).max(0.05);
+    Ok(1.4826 * statistics::median(&norms, user).unwrap_or(0.0) / left)
 }
 
 fn plain_report(ridge: Option<f64>, form: Form, rank: Option<usize>) -> SolveReport {
@@ -223,130 +313,25 @@ fn plain_report(ridge: Option<f64>, form: Form, rank: Option<usize>) -> SolveRep
         last_change: 0.0,
         objective: Vec::new(),
         downweighted: 0.0,
+        spread: 0.0,
         candidates: Vec::new(),
     }
 }
 
 impl Training<'_> {
+    fn rows(&self) -> Labelled<'_> {
+        Labelled { x: self.x, targets: self.targets, weights: self.weights }
+    }
+
     fn check(&self, settings: &CheckedSettings) -> Result<()> {
-        let (rows, columns) = (self.x.nrows(), self.x.ncols());
-        if rows == 0 || columns == 0 {
-            return Err(Error::data(format!("inputs of {rows} rows and {columns} columns"))
-                .expected("at least one row and one column"));
-        }
-        if columns != self.schema.width() {
-            return Err(Error::data(format!("{columns} input columns"))
-                .expected(format!("{}, as the schema has", self.schema.width())));
-        }
-        let width = settings.network.width(columns);
+        self.rows().check(&self.schema)?;
+        let width = settings.network.width(self.x.ncols());
         if width > crate::features::Network::MAX_WIDTH {
             return Err(Error::setting("nodes", width).expected(format!(
                 "at most {} nodes in all, inputs included",
                 crate::features::Network::MAX_WIDTH
             )));
         }
-        if self.targets.len() != rows {
-            return Err(Error::data(format!("{} targets", self.targets.len()))
-                .expected(format!("{rows}, one for each row of the inputs")));
-        }
-        check_finite(self.x, "inputs")?;
-        match (self.targets, &self.schema.target) {
-            (Targets::Values(values), TargetSchema::Regression { names }) => {
-                if values.ncols() != names.len() || names.is_empty() {
-                    return Err(Error::data(format!("{} target columns", values.ncols()))
-                        .expected(format!("{}, as the schema has, and at least 1", names.len())));
-                }
-                check_finite(values.as_ref(), "targets")?;
-            }
-            (Targets::Classes(codes), TargetSchema::Classification { classes, .. }) => {
-                if let Some(code) = codes.iter().find(|code| **code as usize >= classes.len()) {
-                    return Err(Error::data(format!("class number {code}"))
-                        .expected(format!("a number below {}", classes.len())));
-                }
-            }
-            _ => {
-                return Err(Error::data("targets of another task than the schema's")
-                    .expected("values for a regression, classes for a classification"));
-            }
-        }
-        if let Some(weights) = self.weights {
-            if weights.len() != rows {
-                return Err(Error::data(format!("{} sample weights", weights.len()))
-                    .expected(format!("{rows}, one for each row of the inputs")));
-            }
-            if let Some(row) = weights.iter().position(|&w| !(w >= 0.0 && w.is_finite())) {
-                return Err(Error::data(format!("weight {}", weights[row]))
-                    .at(format!("row {}", row + 1))
-                    .expected("a weight of 0 or more"));
-            }
-            if weights.iter().all(|&weight| weight == 0.0) {
-                return Err(Error::data("weight 0 in every row").expected("a row that counts"));
-            }
-        }
         Ok(())
-    }
-}
-
-pub(super) fn check_finite(matrix: MatRef<'_, f64>, what: &str) -> Result<()> {
-    for (j, column) in matrix.col_iter().enumerate() {
-        if let Some(row) = column.iter().position(|value| !value.is_finite()) {
-            return Err(Error::data(format!("{}", column[row]))
-                .at(format!("{what}, row {}, column {}", row + 1, j + 1))
-                .expected("a finite number"));
-        }
-    }
-    Ok(())
-}
-
-/// The rows that count: those of weight 0 are left out before anything is fitted.
-enum Rows<'a> {
-    All(&'a Training<'a>),
-    Some { x: Mat<f64>, targets: Targets, weights: Vec<f64> },
-}
-
-impl<'a> Rows<'a> {
-    fn new(training: &'a Training<'a>) -> Self {
-        let Some(weights) = training.weights.filter(|weights| weights.contains(&0.0)) else {
-            return Self::All(training);
-        };
-        let kept: Vec<usize> = (0..weights.len()).filter(|&row| weights[row] > 0.0).collect();
-        Self::Some {
-            x: select_rows(training.x, &kept),
-            targets: match training.targets {
-                Targets::Values(values) => Targets::Values(select_rows(values.as_ref(), &kept)),
-                Targets::Classes(codes) => {
-                    Targets::Classes(kept.iter().map(|&row| codes[row]).collect())
-                }
-            },
-            weights: kept.iter().map(|&row| weights[row]).collect(),
-        }
-    }
-
-    fn x(&self) -> MatRef<'_, f64> {
-        match self {
-            Self::All(training) => training.x,
-            Self::Some { x, .. } => x.as_ref(),
-        }
-    }
-
-    fn weights(&self) -> Option<&[f64]> {
-        match self {
-            Self::All(training) => training.weights,
-            Self::Some { weights, .. } => Some(weights),
-        }
-    }
-
-    /// Y: values as they are, classes as 0 and 1 in one column per class.
-    fn targets(&self, schema: &TargetSchema) -> Mat<f64> {
-        let targets = match self {
-            Self::All(training) => training.targets,
-            Self::Some { targets, .. } => targets,
-        };
-        match targets {
-            Targets::Values(values) => values.clone(),
-            Targets::Classes(codes) => Mat::from_fn(codes.len(), schema.outputs(), |i, j| {
-                f64::from(codes[i] as usize == j)
-            }),
-        }
     }
 }

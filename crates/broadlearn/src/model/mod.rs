@@ -1,23 +1,31 @@
-//! Stage 6: settings -> checked settings -> fitted model.
+//! Stage 7: settings -> checked settings -> fitted model.
 //!
 //! [`fit`](Settings::fit) is the whole algorithm on one screen, in `fit.rs`.
 
 mod settings;
+mod rows;
 mod fit;
 mod predict;
+mod learn;
+mod grow;
+mod refine;
+mod merge;
 mod container;
 mod file;
 
 pub use file::FORMAT_VERSION;
 pub use fit::Training;
+pub use learn::{Learning, Learnt, Removal};
 pub use predict::Predictions;
+pub use refine::{Drift, Refinement};
+pub use rows::Labelled;
 pub use settings::{CheckedSettings, Criterion, Regularisation, Settings};
 
 use crate::data::{Schema, Task};
 use crate::features::FeatureMap;
+use crate::increment::Knowledge;
 use crate::preprocess::Scaler;
 use crate::solve::SolveReport;
-use crate::state::NormalEquations;
 use faer::{Mat, MatRef};
 
 /// A fitted model.
@@ -32,7 +40,7 @@ pub struct Model {
     target_scaler: Scaler,
     map: FeatureMap,
     w: Mat<f64>,
-    equations: Option<NormalEquations>,
+    knowledge: Option<Knowledge>,
     report: SolveReport,
     rows: u64,
 }
@@ -73,9 +81,9 @@ impl Model {
         self.w.as_ref()
     }
 
-    /// R and P, which later updates need; a compact model has none.
-    pub fn equations(&self) -> Option<&NormalEquations> {
-        self.equations.as_ref()
+    /// What later changes need: R and P, and which rows they came from. A compact model has none.
+    pub fn knowledge(&self) -> Option<&Knowledge> {
+        self.knowledge.as_ref()
     }
 
     /// How W was found.
@@ -83,15 +91,15 @@ impl Model {
         &self.report
     }
 
-    /// The number of rows that it was fitted on.
+    /// The number of rows that it has learnt and not forgotten.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Drops R and P: a smaller file, which cannot be updated.
+    /// Drops R, P and the record of rows: a smaller file, which cannot learn any more.
     #[must_use]
     pub fn compact(mut self) -> Self {
-        self.equations = None;
+        self.knowledge = None;
         self
     }
 }

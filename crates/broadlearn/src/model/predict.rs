@@ -84,7 +84,7 @@ impl Model {
             return Err(Error::data(format!("{} input columns", x.ncols()))
                 .expected(format!("{}, as in training", self.map.inputs())));
         }
-        super::fit::check_finite(x, "inputs")?;
+        super::rows::check_finite(x, "inputs")?;
         let rows = ScaledRows::new(x, &self.input_scaler);
         let mut outputs = Mat::zeros(x.nrows(), self.w.ncols());
         for range in row_blocks(x.nrows()) {

@@ -2,7 +2,7 @@
 
 use crate::data::Task;
 use crate::error::{Error, Result};
-use crate::features::{Activation, Features, Network, Recipe};
+use crate::features::{Activation, Features, Growth, Network, Recipe};
 use crate::preprocess::Scaling;
 use crate::solve::Start;
 use serde::{Deserialize, Serialize};
@@ -175,6 +175,14 @@ impl Settings {
         self
     }
 
+    /// One more step of growth: the network that [`Model::grow`](super::Model::grow) makes of this
+    /// one, from the beginning.
+    #[must_use]
+    pub fn growth(mut self, growth: Growth) -> Self {
+        self.network.growth.push(growth);
+        self
+    }
+
     /// How inputs are scaled; otherwise the recipe decides.
     #[must_use]
     pub fn input_scaling(mut self, scaling: Scaling) -> Self {
@@ -250,7 +258,7 @@ impl Settings {
     ///
     /// # Errors
     /// Of category `Setting`, with the name of the setting, what was found and what was expected.
-    pub fn check(self, task: Task) -> Result<CheckedSettings> {
+    pub fn check(mut self, task: Task) -> Result<CheckedSettings> {
         if let Some(name) = self.misplaced {
             return Err(Error::setting(name, format!("a value for recipe {}", self.recipe.name()))
                 .expected("a recipe that has this setting")
@@ -258,6 +266,9 @@ impl Settings {
                     "gain" => "use --recipe rich",
                     _ => "use --recipe classic, unscaled or plain; rich has only enhancement nodes",
                 }));
+        }
+        for step in std::mem::take(&mut self.network.growth) {
+            self.network = self.network.grown(step)?;
         }
         let (inputs, target) = match (self.recipe, task) {
             (Recipe::Rich, Task::Regression) => (Scaling::Standard, Scaling::Robust),

@@ -114,6 +114,15 @@ impl Scaler {
         }
     }
 
+    /// Further columns, which it leaves as they are.
+    pub(crate) fn add_columns(&mut self, count: usize) {
+        if let Self::Columns { centre, factor, offset } = self {
+            for (values, neutral) in [(centre, 0.0), (factor, 1.0), (offset, 0.0)] {
+                values.resize(values.len() + count, neutral);
+            }
+        }
+    }
+
     /// Scales a column-major matrix in place.
     pub(crate) fn apply(&self, mut x: MatMut<'_, f64>) {
         match self {

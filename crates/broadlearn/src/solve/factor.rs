@@ -2,11 +2,15 @@
 
 use crate::error::{Error, Result};
 use crate::linalg::worth;
+use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt;
-use faer::{Mat, MatMut, MatRef, Par, Spec};
+use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::linalg::triangular_solve;
+use faer::{Accum, Mat, MatMut, MatRef, Par, Spec};
 
 /// The lower Cholesky factor of a positive definite matrix. n^3 / 3 flops, in place.
+#[derive(Clone, Debug)]
 pub(crate) struct Factor(Mat<f64>);
 
 impl Factor {
@@ -33,6 +37,64 @@ impl Factor {
             .advice("raise the ridge (--ridge), or let it be chosen (--ridge auto)")
         })?;
         Ok(Self(matrix))
+    }
+
+    /// A factor from its lower triangle; `None` unless the diagonal is positive.
+    pub(crate) fn from_lower(lower: Mat<f64>) -> Option<Self> {
+        (0..lower.nrows()).all(|i| lower[(i, i)] > 0.0).then_some(Self(lower))
+    }
+
+    /// The lower triangle; what stands above the diagonal means nothing.
+    pub(crate) fn lower(&self) -> MatRef<'_, f64> {
+        self.0.as_ref()
+    }
+
+    /// Turns the factor of A into that of A + `sign` V V'; 2 r n^2 flops for r columns of V, which is
+    /// overwritten. Where A - V V' is not safely positive definite the factor is spoilt and `false`
+    /// returned.
+    pub(crate) fn update(&mut self, v: MatMut<'_, f64>, sign: f64) -> bool {
+        let mut signs = vec![sign; v.ncols()];
+        let signs = DiagMut::from_slice_mut(&mut signs);
+        llt::update::rank_r_update_clobber(self.0.as_mut(), v, signs).is_ok()
+    }
+
+    /// The factor of [[A, B'], [B, D]] from that of A:
+    ///
+    /// ```text
+    /// [ F          ]      G F' = B,  S S' = D - G G'
+    /// [ G        S ]
+    /// ```
+    ///
+    /// `rows` holds [B, D + ridge I] (D's lower triangle counts). m n^2 + m^2 n + m^3 / 3 flops for m
+    /// new rows, against (n + m)^3 / 3 from the beginning.
+    pub(crate) fn border(&self, rows: MatRef<'_, f64>, ridge: f64, par: Par) -> Result<Self> {
+        let (n, m) = (self.0.nrows(), rows.nrows());
+        let mut all = Mat::zeros(n + m, n + m);
+        all.submatrix_mut(0, 0, n, n).copy_from(&self.0);
+        let mut g = rows.subcols(0, n).transpose().to_owned();
+        let par = worth(par, m as f64 * (n as f64).powi(2));
+        triangular_solve::solve_lower_triangular_in_place(self.0.as_ref(), g.as_mut(), par);
+        let mut schur = rows.subcols(n, m).to_owned();
+        triangular::matmul(
+            schur.as_mut(),
+            BlockStructure::TriangularLower,
+            Accum::Add,
+            g.transpose(),
+            BlockStructure::Rectangular,
+            g.as_ref(),
+            BlockStructure::Rectangular,
+            -1.0,
+            par,
+        );
+        let corner = Self::new(schur, ridge, par)?;
+        all.submatrix_mut(n, 0, m, n).copy_from(g.transpose());
+        all.submatrix_mut(n, n, m, m).copy_from(&corner.0);
+        Ok(Self(all))
+    }
+
+    /// Overwrites `right` with F^-1 `right`, on one thread.
+    pub(crate) fn solve_lower_in_place(&self, right: MatMut<'_, f64>) {
+        triangular_solve::solve_lower_triangular_in_place(self.0.as_ref(), right, Par::Seq);
     }
 
     /// Overwrites `right` with the solution. A single right-hand side is left to one thread, for

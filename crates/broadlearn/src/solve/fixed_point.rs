@@ -43,7 +43,19 @@ impl FixedPoint {
                 outputs = system.outputs(system.solve(Some(&weights), ridge)?.w.as_ref())?;
             }
         }
+        self.go_on(outputs, system, sigma, ridge, user, observer)
+    }
 
+    /// Iterates from the outputs of some W.
+    pub(crate) fn go_on(
+        &self,
+        mut outputs: Mat<f64>,
+        system: &System<'_>,
+        sigma: f64,
+        ridge: f64,
+        user: Option<&[f64]>,
+        observer: &mut Observer<'_>,
+    ) -> Result<(Solution, Vec<f64>, SolveReport)> {
         let loss = Loss::Correntropy { sigma };
         let mut objective = Vec::new();
         let mut iterations = 0;
@@ -70,6 +82,7 @@ impl FixedPoint {
                     last_change,
                     objective,
                     downweighted: downweighted(&weights, user),
+                    spread: 0.0,
                     candidates: Vec::new(),
                 };
                 return Ok((solution, weights, report));

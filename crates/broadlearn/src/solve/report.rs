@@ -49,6 +49,9 @@ pub struct SolveReport {
     pub objective: Vec<f64>,
     /// The share of rows (by user weight) whose sample weight is below 0.5.
     pub downweighted: f64,
+    /// The spread of the residual norms |e| of the training rows, in units of the scaled target:
+    /// 1.4826 times their median, divided by 1 - p / N for the p degrees of freedom that W took.
+    pub spread: f64,
     /// What the automatic choice compared; empty if nothing was left to choose.
     pub candidates: Vec<Candidate>,
 }

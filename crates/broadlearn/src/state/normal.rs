@@ -1,6 +1,7 @@
 //! The weighted normal equations R = U' Λ U, P = U' Λ Y.
 
-use crate::linalg::{product, scale_rows, worth};
+use crate::linalg::{scale_rows, slice_of_column, worth};
+use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 
@@ -53,13 +54,37 @@ impl NormalEquations {
     /// Adds rows with their sample weights (1 if not given). The block of U is overwritten.
     pub(crate) fn add(
         &mut self,
-        mut u: MatMut<'_, f64>,
+        u: MatMut<'_, f64>,
         y: MatRef<'_, f64>,
         weights: Option<&[f64]>,
         par: Par,
     ) {
         self.rows += u.nrows() as u64;
-        self.weight += weights.map_or(u.nrows() as f64, |weights| weights.iter().sum());
+        self.weight += total(u.nrows(), weights);
+        self.accumulate(u, y, weights, 1.0, par);
+    }
+
+    /// Takes rows away that were added with these weights. The block of U is overwritten.
+    pub(crate) fn remove(
+        &mut self,
+        u: MatMut<'_, f64>,
+        y: MatRef<'_, f64>,
+        weights: Option<&[f64]>,
+        par: Par,
+    ) {
+        self.rows = self.rows.saturating_sub(u.nrows() as u64);
+        self.weight -= total(u.nrows(), weights);
+        self.accumulate(u, y, weights, -1.0, par);
+    }
+
+    fn accumulate(
+        &mut self,
+        mut u: MatMut<'_, f64>,
+        y: MatRef<'_, f64>,
+        weights: Option<&[f64]>,
+        sign: f64,
+        par: Par,
+    ) {
         let weighted;
         let y = match weights {
             None => y,
@@ -70,18 +95,84 @@ impl NormalEquations {
                 weighted.as_ref()
             }
         };
+        let u = u.as_ref();
+        if u.nrows() == 1 {
+            return self.accumulate_row(u, y, sign);
+        }
         let flops = u.nrows() as f64 * (u.ncols() as f64).powi(2);
         triangular::matmul(
             self.r.as_mut(),
             BlockStructure::TriangularLower,
             Accum::Add,
-            u.as_ref().transpose(),
+            u.transpose(),
             BlockStructure::Rectangular,
-            u.as_ref(),
+            u,
             BlockStructure::Rectangular,
-            1.0,
+            sign,
             worth(par, flops),
         );
-        product(self.p.as_mut(), Accum::Add, u.as_ref().transpose(), y, par);
+        let flops = 2.0 * u.nrows() as f64 * u.ncols() as f64 * y.ncols() as f64;
+        let par = if y.ncols() == 1 { Par::Seq } else { worth(par, flops) };
+        matmul(self.p.as_mut(), Accum::Add, u.transpose(), y, sign, par);
     }
+
+    /// A single row is a product of vectors, which general code makes slow.
+    fn accumulate_row(&mut self, u: MatRef<'_, f64>, y: MatRef<'_, f64>, sign: f64) {
+        let row: Vec<f64> = u.row(0).iter().copied().collect();
+        for (j, column) in self.r.as_mut().col_iter_mut().enumerate() {
+            add_multiple(&mut slice_of_column(column)[j..], sign * row[j], &row[j..]);
+        }
+        for (j, column) in self.p.as_mut().col_iter_mut().enumerate() {
+            add_multiple(slice_of_column(column), sign * y[(0, j)], &row);
+        }
+    }
+
+    /// Adds the equations of other rows, for the same nodes and outputs.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (into, from) in [(&mut self.r, &other.r), (&mut self.p, &other.p)] {
+            for (into, from) in into.as_mut().col_iter_mut().zip(from.col_iter()) {
+                into.iter_mut().zip(from.iter()).for_each(|(into, from)| *into += from);
+            }
+        }
+        self.rows += other.rows;
+        self.weight += other.weight;
+    }
+
+    /// Multiplies the weight of all rows so far.
+    pub(crate) fn decay(&mut self, factor: f64) {
+        for matrix in [&mut self.r, &mut self.p] {
+            for column in matrix.as_mut().col_iter_mut() {
+                slice_of_column(column).iter_mut().for_each(|value| *value *= factor);
+            }
+        }
+        self.weight *= factor;
+    }
+
+    /// Further outputs whose targets were 0 in all rows so far.
+    pub(crate) fn add_outputs(&mut self, count: usize) {
+        let (nodes, outputs) = (self.p.nrows(), self.p.ncols());
+        let old = std::mem::replace(&mut self.p, Mat::zeros(nodes, outputs + count));
+        self.p.subcols_mut(0, outputs).copy_from(old);
+    }
+
+    /// The equations for further nodes: `r` holds the new rows of R, for old and new nodes, `p` the
+    /// new rows of P.
+    pub(crate) fn border(&self, r: MatRef<'_, f64>, p: MatRef<'_, f64>) -> Self {
+        let (old, new) = (self.r.nrows(), r.nrows());
+        let mut all = Mat::zeros(old + new, old + new);
+        all.submatrix_mut(0, 0, old, old).copy_from(&self.r);
+        all.subrows_mut(old, new).copy_from(r);
+        let mut targets = Mat::zeros(old + new, p.ncols());
+        targets.subrows_mut(0, old).copy_from(&self.p);
+        targets.subrows_mut(old, new).copy_from(p);
+        Self { r: all, p: targets, rows: self.rows, weight: self.weight }
+    }
+}
+
+fn total(rows: usize, weights: Option<&[f64]>) -> f64 {
+    weights.map_or(rows as f64, |weights| weights.iter().sum())
+}
+
+fn add_multiple(into: &mut [f64], factor: f64, from: &[f64]) {
+    into.iter_mut().zip(from).for_each(|(into, from)| *into += factor * from);
 }

@@ -1,8 +1,8 @@
 //! What must hold whatever the data are.
 
 use crate::support::{
-    Problem, cases, fit, problems, relative, rows_of, scaled_targets, schema, state, targets_of,
-    weighted_ridge,
+    Problem, cases, fit, problems, relative, rounding, rows_of, scaled_targets, schema, state,
+    targets_of, weighted_ridge,
 };
 use broadlearn::data::Targets;
 use broadlearn::faer::Mat;
@@ -16,13 +16,6 @@ use proptest::prelude::*;
 const RIDGES: std::ops::Range<f64> = -30.0..3.4;
 /// From 1e-5: below, the rounding of the normal equations reaches the predictions.
 const SAFE_RIDGES: std::ops::Range<f64> = -16.6..3.4;
-
-/// The change of the outputs U W that rounding errors of the normal equations explain: with R off by
-/// eps |U|^2 and P by eps |U| |Y|, and |U (R + gamma I)^-1| <= 1 / (2 gamma^(1/2)).
-fn rounding(u: &Mat<f64>, w: &Mat<f64>, y: &Mat<f64>, ridge: f64) -> f64 {
-    let size = u.norm_l2();
-    f64::EPSILON * size * (size * w.norm_l2() + y.norm_l2()) / (2.0 * ridge.sqrt())
-}
 
 /// The difference of predictions in units of the targets: outputs may happen to be near 0.
 fn difference(a: &Mat<f64>, b: &Mat<f64>, targets: &Targets) -> f64 {
@@ -264,7 +257,7 @@ proptest! {
         prop_assert_eq!(again.report(), model.report());
 
         let compact = model.clone().compact();
-        prop_assert!(compact.equations().is_none() && model.equations().is_some());
+        prop_assert!(compact.knowledge().is_none() && model.knowledge().is_some());
         prop_assert_eq!(predictions(&compact, &x), predictions(&model, &x));
         let compact_bytes = compact.to_bytes().unwrap();
         prop_assert!(compact_bytes.len() < bytes.len());

@@ -213,6 +213,13 @@ pub(crate) fn weighted_ridge(u: &Mat<f64>, y: &Mat<f64>, weights: &[f64], ridge:
     stacked.qr().solve_lstsq(right)
 }
 
+/// The change of the outputs U W that rounding errors of the normal equations explain: with R off by
+/// eps |U|^2 and P by eps |U| |Y|, and |U (R + gamma I)^-1| <= 1 / (2 gamma^(1/2)).
+pub(crate) fn rounding(u: &Mat<f64>, w: &Mat<f64>, y: &Mat<f64>, ridge: f64) -> f64 {
+    let size = u.norm_l2();
+    f64::EPSILON * size * (size * w.norm_l2() + y.norm_l2()) / (2.0 * ridge.sqrt())
+}
+
 /// |a - b| / |b| in the Frobenius norm; 0 if both are 0.
 pub(crate) fn relative(a: &Mat<f64>, b: &Mat<f64>) -> f64 {
     let difference = (a - b).norm_l2();

@@ -27,8 +27,8 @@ def verified(path):
     zeroed = data[:start] + b"0" * 64 + data[start + 64:]
     if hashlib.sha256(zeroed).hexdigest() != metadata["checksum"]:
         sys.exit("the checksum does not match")
-    if metadata["format"] != "broadlearn" or metadata["format_version"] != "1":
-        sys.exit("not a broadlearn model of format version 1")
+    if metadata["format"] != "broadlearn" or metadata["format_version"] != "2":
+        sys.exit("not a broadlearn model of format version 2")
     return data, json.loads(metadata["model"])
 
 

@@ -1,0 +1,106 @@
+//! More nodes: new columns of U, with the rows that the model has learnt at hand.
+
+use super::Model;
+use super::rows::{Kept, Labelled};
+use crate::error::{Error, Result};
+use crate::features::build::extend;
+use crate::features::{Growth, Network};
+use crate::increment::Knowledge;
+use crate::increment::ledger::fingerprints;
+use crate::linalg::{parallelism, product, row_blocks, scale_rows, squared_norm};
+use crate::progress::{Observer, report};
+use faer::{Accum, Mat};
+
+impl Model {
+    /// A model with more nodes. Only the new columns of U meet all others: 2 N m (L + m) flops for m
+    /// nodes beside L, then m L^2 for the factor. `rows` must be those that the model has learnt; they
+    /// keep their weights, so that the result is that of a fit of the larger network with these
+    /// weights. The new nodes are those that the larger network would have had from the beginning
+    /// ([`Settings::growth`](super::Settings::growth)).
+    ///
+    /// # Errors
+    /// Other rows than those of the model, no nodes to add, a compact model, `Interrupted`.
+    pub fn grow(
+        &self,
+        growth: Growth,
+        rows: Labelled<'_>,
+        observer: &mut Observer<'_>,
+    ) -> Result<Self> {
+        self.check_updatable()?;
+        let network = self.settings.network.clone().grown(growth)?;
+        let inputs = self.map.inputs();
+        if network.width(inputs) > Network::MAX_WIDTH {
+            return Err(Error::setting("nodes", network.width(inputs))
+                .expected(format!("at most {} nodes in all", Network::MAX_WIDTH)));
+        }
+        rows.check(&self.schema)?;
+        let kept = Kept::new(rows);
+        let rows = kept.rows();
+        let Some(knowledge) = &self.knowledge else { return Ok(self.clone()) };
+        let weights = self.weights_of_all(knowledge, rows)?;
+
+        report(observer, "building the network", 0, None)?;
+        let scaled = self.scaled(rows.x);
+        let map = extend(&self.map, &network, &scaled, rows.weights, self.settings.seed)?;
+        let (old, all) = (self.map.width(), map.width());
+        let new = all - old;
+
+        let y = self.scaled_targets(rows);
+        let mut r = Mat::zeros(new, all);
+        let mut p = Mat::zeros(all, y.ncols());
+        let mut u = Mat::zeros(0, 0);
+        for range in row_blocks(rows.x.nrows()) {
+            let total = rows.x.nrows() as u64;
+            report(observer, "adding up columns", range.start as u64, Some(total))?;
+            let root: Vec<f64> =
+                weights[range.clone()].iter().map(|weight| weight.sqrt()).collect();
+            let mut y = y.subrows(range.start, range.len()).to_owned();
+            u.resize_with(range.len(), all, |_, _| 0.0);
+            map.apply(scaled.block(range).as_ref(), u.as_mut());
+            scale_rows(u.as_mut(), &root);
+            scale_rows(y.as_mut(), &root);
+            let columns = u.subcols(old, new).transpose();
+            product(r.as_mut(), Accum::Add, columns, u.as_ref(), parallelism());
+            product(p.as_mut(), Accum::Add, u.transpose(), y.as_ref(), parallelism());
+        }
+        check_same_rows(knowledge, &p)?;
+
+        report(observer, "solving", 0, None)?;
+        let mut knowledge = knowledge.clone().border(r.as_ref(), p.subrows(old, new))?;
+        let mut model = self.clone();
+        model.w = knowledge.solve()?;
+        model.knowledge = Some(knowledge);
+        model.map = map;
+        model.settings.network = network;
+        Ok(model)
+    }
+
+    /// The weights on record of these rows, which must be all that the model has learnt.
+    pub(super) fn weights_of_all(
+        &self,
+        knowledge: &Knowledge,
+        rows: Labelled<'_>,
+    ) -> Result<Vec<f64>> {
+        let (found, expected) = (rows.x.nrows() as u64, knowledge.equations().rows());
+        let prints = fingerprints(rows.x, rows.targets);
+        let (weights, _) = self.recorded_weights(knowledge, rows, &prints)?;
+        if found != expected {
+            return Err(Error::data(format!("{found} rows")).expected(format!(
+                "all {expected} rows that the model has learnt, and no others"
+            )));
+        }
+        Ok(weights)
+    }
+}
+
+/// P of the old nodes, summed up once more, shows whether these are the model's rows: an incomplete
+/// record does not.
+fn check_same_rows(knowledge: &Knowledge, p: &Mat<f64>) -> Result<()> {
+    let known = knowledge.equations().p();
+    let difference = p.subrows(0, known.nrows()) - known;
+    if squared_norm(difference.as_ref()) <= 1e-12 * squared_norm(known) {
+        return Ok(());
+    }
+    Err(Error::data("rows that do not add up to what the model has learnt")
+        .expected("all rows that the model has learnt, with the same values and weights"))
+}

@@ -1,0 +1,230 @@
+//! Bringing frozen sample weights up to date, where the rows are at hand.
+
+use super::Model;
+use super::fit::{PRECISION, Solved};
+use super::rows::{Kept, Labelled};
+use crate::error::{Error, Result};
+use crate::increment::Knowledge;
+use crate::increment::ledger::fingerprints;
+use crate::linalg::{parallelism, product, row_blocks, squared_norm};
+use crate::progress::Observer;
+use crate::solve::Loss;
+use crate::solve::system::System;
+use crate::state::StateRows;
+use faer::{Accum, Mat, MatRef};
+
+/// How weights are brought up to date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refinement {
+    /// At most so many steps of the fixed point from the present W: into the optimum nearest to it.
+    Warm {
+        /// The largest number of steps.
+        steps: usize,
+    },
+    /// From a fresh robust start with a shrinking kernel, as a fit does: an early bad optimum is left.
+    Anneal,
+}
+
+/// How far the sample weights in R and P are from those that the present residuals would give.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drift {
+    /// The mean of |weight on record - weight now|, between 0 and 1.
+    pub mean: f64,
+    /// The largest.
+    pub largest: f64,
+    /// The rows that were compared.
+    pub rows: usize,
+}
+
+/// Whose residuals give the weights of a sibling's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weighing {
+    Own,
+    Given,
+}
+
+impl Model {
+    /// How far the weights of these rows, which the model has learnt, have drifted: increments leave
+    /// the weights of earlier rows as they were.
+    ///
+    /// # Errors
+    /// Rows that are not on record, a compact model, `Interrupted`.
+    pub fn drift(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Drift> {
+        self.check_updatable()?;
+        rows.check(&self.schema)?;
+        let kept = Kept::new(rows);
+        let rows = kept.rows();
+        let Some(knowledge) = &self.knowledge else { return Err(Error::model("no R and P")) };
+        let prints = fingerprints(rows.x, rows.targets);
+        let (weights, _) = self.recorded_weights(knowledge, rows, &prints)?;
+        let trust = self.trust(rows, observer)?;
+        let (mut sum, mut largest) = (0.0, 0.0_f64);
+        for (row, (weight, trust)) in weights.iter().zip(&trust).enumerate() {
+            let user = rows.weights.map_or(1.0, |weights| weights[row]);
+            let difference = (weight / user - trust).abs();
+            sum += difference;
+            largest = largest.max(difference);
+        }
+        Ok(Drift { mean: sum / trust.len() as f64, largest, rows: trust.len() })
+    }
+
+    /// Finds the sample weights anew, on all rows that the model has learnt.
+    ///
+    /// # Errors
+    /// Other rows than those of the model, a model with a forgetting factor, a compact model,
+    /// `Interrupted`; the model is then unchanged.
+    pub fn refine(
+        &mut self,
+        rows: Labelled<'_>,
+        refinement: Refinement,
+        observer: &mut Observer<'_>,
+    ) -> Result<()> {
+        self.check_updatable()?;
+        rows.check(&self.schema)?;
+        let kept = Kept::new(rows);
+        let rows = kept.rows();
+        let Some(knowledge) = &self.knowledge else { return Err(Error::model("no R and P")) };
+        if knowledge.decayed() {
+            return Err(Error::model("a model whose rows have lost weight by a forgetting factor")
+                .expected("rows that count as they did when they came")
+                .advice("fit a new model on the rows that still matter"));
+        }
+        self.weights_of_all(knowledge, rows)?;
+        *self = match (refinement, self.report.loss) {
+            (Refinement::Warm { steps }, Loss::Correntropy { sigma }) => {
+                let inputs = self.scaled(rows.x);
+                let state = StateRows::new(&self.map, inputs);
+                let y = self.scaled_targets(rows);
+                let system = System::new(&state, y.as_ref(), PRECISION, parallelism());
+                let mut method = self.settings.fixed_point();
+                method.max_iterations = steps.max(1);
+                let outputs = system.outputs(self.w.as_ref())?;
+                let ridge = knowledge.ridge();
+                let (solution, weights, report) =
+                    method.go_on(outputs, &system, sigma, ridge, rows.weights, observer)?;
+                let solved =
+                    self.settings.solved(&system, solution, Some(weights), rows.weights, report)?;
+                self.with(rows, solved)
+            }
+            _ => self.sibling_by(rows, Weighing::Own, observer)?,
+        };
+        Ok(())
+    }
+
+    /// A model of other rows with the same settings, schema, scalers, nodes, kernel size and ridge:
+    /// siblings can be [merged](Self::merge).
+    ///
+    /// # Errors
+    /// Rows that do not fit the schema, a compact model, `Interrupted`.
+    pub fn sibling(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Self> {
+        self.sibling_by(rows, Weighing::Own, observer)
+    }
+
+    /// The part of one fixed-point step that these rows contribute: a sibling whose R and P have the
+    /// weights that *this* model's W gives to the rows. The parts of all shards, merged, are the next
+    /// step of the joint fit.
+    ///
+    /// # Errors
+    /// As [`sibling`](Self::sibling).
+    pub fn part(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Self> {
+        self.sibling_by(rows, Weighing::Given, observer)
+    }
+
+    fn sibling_by(
+        &self,
+        rows: Labelled<'_>,
+        weighing: Weighing,
+        observer: &mut Observer<'_>,
+    ) -> Result<Self> {
+        self.check_updatable()?;
+        rows.check(&self.schema)?;
+        let kept = Kept::new(rows);
+        let rows = kept.rows();
+        let inputs = self.scaled(rows.x);
+        let state = StateRows::new(&self.map, inputs);
+        let y = self.scaled_targets(rows);
+        let system = System::new(&state, y.as_ref(), PRECISION, parallelism());
+        let ridge = self.report.ridge.unwrap_or(0.0);
+        let solved = match weighing {
+            Weighing::Own => {
+                let loss = self.report.loss;
+                let mut solved =
+                    self.settings.solve_for(&system, loss, ridge, rows.weights, observer)?;
+                solved.report.candidates.clone_from(&self.report.candidates);
+                solved
+            }
+            Weighing::Given => {
+                let mut weights = self.trust(rows, observer)?;
+                if let Some(user) = rows.weights {
+                    weights.iter_mut().zip(user).for_each(|(weight, user)| *weight *= user);
+                }
+                let solution = system.solve(Some(&weights), ridge)?;
+                let report = self.report.clone();
+                self.settings.solved(&system, solution, Some(weights), rows.weights, report)?
+            }
+        };
+        Ok(self.with(rows, solved))
+    }
+
+    /// This model with what was found on these rows in place of what it knew.
+    fn with(&self, rows: Labelled<'_>, mut solved: Solved) -> Self {
+        let knowledge = solved.knowledge(rows);
+        Self {
+            w: solved.w,
+            knowledge,
+            report: solved.report,
+            rows: rows.x.nrows() as u64,
+            ..self.clone()
+        }
+    }
+
+    /// The model that a fit from the beginning gives with the weights on record: what every increment
+    /// claims to equal.
+    ///
+    /// # Errors
+    /// Other rows than those of the model, a compact model, `Interrupted`.
+    pub fn refit(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Self> {
+        self.check_updatable()?;
+        rows.check(&self.schema)?;
+        let kept = Kept::new(rows);
+        let rows = kept.rows();
+        let Some(knowledge) = &self.knowledge else { return Err(Error::model("no R and P")) };
+        let weights = self.weights_of_all(knowledge, rows)?;
+        let inputs = self.scaled(rows.x);
+        let state = StateRows::new(&self.map, inputs);
+        let y = self.scaled_targets(rows);
+        let system = System::new(&state, y.as_ref(), PRECISION, parallelism());
+        crate::progress::report(observer, "refitting", 0, None)?;
+        let equations = system.equations(Some(&weights))?;
+        let mut knowledge =
+            Knowledge::new(equations, knowledge.ridge(), knowledge.ledger().clone());
+        let w = knowledge.solve()?;
+        Ok(Self { w, knowledge: Some(knowledge), ..self.clone() })
+    }
+
+    /// |F - G| / |G| for the outputs F of this model and G of another one on these inputs, in units
+    /// of the scaled target.
+    ///
+    /// # Errors
+    /// Inputs that do not fit, models with other numbers of outputs.
+    pub fn difference(&self, other: &Self, x: MatRef<'_, f64>) -> Result<f64> {
+        if self.w.ncols() != other.w.ncols() {
+            return Err(Error::data(format!("{} outputs", other.w.ncols()))
+                .expected(format!("{}, as the other model has", self.w.ncols())));
+        }
+        let (mut change, mut size) = (0.0, 0.0);
+        for range in row_blocks(x.nrows()) {
+            let part = x.subrows(range.start, range.len());
+            let outputs = |model: &Self| -> Mat<f64> {
+                let u = model.map.state(model.scaled(part).block(0..part.nrows()).as_ref());
+                let mut f = Mat::zeros(u.nrows(), model.w.ncols());
+                product(f.as_mut(), Accum::Replace, u.as_ref(), model.w.as_ref(), parallelism());
+                f
+            };
+            let (f, g) = (outputs(self), outputs(other));
+            size += squared_norm(g.as_ref());
+            change += squared_norm((f - g).as_ref());
+        }
+        Ok(if change == 0.0 { 0.0 } else { (change / size).sqrt() })
+    }
+}
