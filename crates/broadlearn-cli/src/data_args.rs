@@ -35,6 +35,7 @@ pub(crate) struct DataArgs {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum FormatName {
     Csv,
+    Jsonl,
     Npy,
     Npz,
     Parquet,
@@ -57,6 +58,7 @@ impl DataArgs {
         ReadOptions {
             format: self.format.map(|format| match format {
                 FormatName::Csv => Format::Delimited,
+                FormatName::Jsonl => Format::JsonLines,
                 FormatName::Npy => Format::Npy,
                 FormatName::Npz => Format::Npz,
                 FormatName::Parquet => Format::Parquet,

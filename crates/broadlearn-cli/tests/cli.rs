@@ -399,6 +399,21 @@ fn formats_and_pipes() {
     let semicolons = bench.read("ok.csv").replace(',', ";");
     bench.write("semicolons.csv", &semicolons);
     assert_eq!(bench.run("predict ok.broad semicolons.csv").stdout, expected);
+    let table = bench.read("ok.csv");
+    let names: Vec<&str> = table.lines().next().unwrap().split(',').collect();
+    let object = |line: &str| -> String {
+        let members: Vec<String> = names
+            .iter()
+            .zip(line.split(','))
+            .map(|(name, cell)| format!("{name:?}:{cell:?}"))
+            .collect();
+        format!("{{{}}}\n", members.join(","))
+    };
+    let objects: String = table.lines().skip(1).map(object).collect();
+    bench.write("ok.jsonl", &objects);
+    assert_eq!(bench.run("predict ok.broad ok.jsonl").stdout, expected);
+    bench.write("objects.txt", &objects);
+    assert_eq!(bench.run("predict ok.broad objects.txt --format jsonl").stdout, expected);
     let body: String = semicolons.lines().skip(1).map(|line| format!("{line}\n")).collect();
     bench.write("bare.csv", &body);
     let options = "fit bare.csv --no-header --target last --ridge 1e-3 --sigma 1 --model b.broad";

@@ -16,7 +16,6 @@ pub(super) enum Value<'a> {
     Signed(i64),
     Unsigned(u64),
     Boolean(bool),
-    #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
     Missing,
 }
 

@@ -166,7 +166,7 @@ pub(super) fn excerpt(cell: &[u8]) -> String {
 }
 
 /// A text as one would type it in a shell.
-fn shell_word(text: &str) -> String {
+pub(super) fn shell_word(text: &str) -> String {
     let plain = |char: char| char.is_alphanumeric() || "_-+./:,%@".contains(char);
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()

@@ -1,27 +1,26 @@
 //! Tables as lines of text: CSV and its relatives.
 
 use super::batch::{Column, Kind};
-use super::builder::{Builder, Value};
+use super::builder::Value;
 use super::cell::{Missing, excerpt};
 use super::input::Input;
 use super::reader::{Place, ReadOptions, Source, Table};
 use super::records::{Mark, Records};
+use super::rows::Rows;
 use super::sniff::{self, Sample};
 use crate::error::{Error, Result};
 
 /// How many bytes are looked at to find the delimiter.
 const DELIMITER_SAMPLE: usize = 64 << 10;
 /// How many rows, or bytes if these are fewer rows, are looked at to find the kinds.
-const KIND_ROWS: usize = 10_000;
-const KIND_BYTES: usize = 4 << 20;
+pub(super) const KIND_ROWS: usize = 10_000;
+pub(super) const KIND_BYTES: usize = 4 << 20;
 
 /// A table as lines of text.
 pub(super) struct Delimited {
     records: Records,
     table: Table,
-    /// The number of the first row of the latest batch, and the lines of all of its rows.
-    first_row: u64,
-    lines: Vec<u64>,
+    rows: Rows,
 }
 
 /// Looks at the first rows and stands before the first one of them.
@@ -56,7 +55,7 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<Delimited> {
     let kinds = samples.iter().map(|sample| sample.kind(delimiter)).collect();
     let columns = if header { header_names(&name, names)? } else { numbered(names.len()) };
     let table = Table { name, columns, kinds, missing };
-    Ok(Delimited { records, table, first_row: 1, lines: Vec::new() })
+    Ok(Delimited { records, table, rows: Rows::new() })
 }
 
 /// Samples of all columns, the place below the first record, and the cells of that record.
@@ -142,12 +141,12 @@ impl Source for Delimited {
     }
 
     fn read(&mut self, selection: &[(usize, Kind)], max_rows: usize) -> Result<Vec<Column>> {
-        let Self { records, table, lines, .. } = self;
+        let Self { records, table, rows } = self;
         let width = table.columns.len();
-        self.first_row += lines.len() as u64;
-        lines.clear();
-        let mut builders = Builder::all(selection);
-        while lines.len() < max_rows && advance(records, &table.name, width)? {
+        rows.read(records, selection, max_rows, |records, builders| {
+            if !advance(records, &table.name, width)? {
+                return Ok(false);
+            }
             for (builder, (index, _)) in builders.iter_mut().zip(selection) {
                 let cell = Value::Cell(records.field(*index));
                 if let Err(fault) = builder.push(cell, &table.missing) {
@@ -156,13 +155,11 @@ impl Source for Delimited {
                     return Err(fault.error(place, column, Some(records.delimiter())));
                 }
             }
-            lines.push(records.line());
-        }
-        Ok(builders.into_iter().map(Builder::finish).collect())
+            Ok(true)
+        })
     }
 
     fn line(&self, row: u64) -> Option<u64> {
-        let index = usize::try_from(row.checked_sub(self.first_row)?).ok()?;
-        self.lines.get(index).copied()
+        self.rows.line(row)
     }
 }

@@ -10,8 +10,10 @@ mod cell;
 mod number;
 mod input;
 mod records;
+mod rows;
 mod sniff;
 mod delimited;
+mod json_lines;
 mod npy;
 mod npz;
 #[cfg(feature = "parquet")]

@@ -9,6 +9,7 @@ use super::batch::{Batch, Column, Kind};
 use super::cell::Missing;
 use super::delimited;
 use super::input::Input;
+use super::json_lines;
 use super::npy;
 use super::npz;
 #[cfg(feature = "parquet")]
@@ -22,6 +23,10 @@ pub enum Format {
     /// Lines of text with fields separated by commas, semicolons, tabs, bars or blanks; plain or
     /// compressed with gzip.
     Delimited,
+    /// Lines of text with one JSON object each, whose keys name the columns; plain or compressed
+    /// with gzip. The columns are the keys of the first records; a key that is absent or `null` is
+    /// a missing value.
+    JsonLines,
     /// One NumPy array of one or two dimensions.
     Npy,
     /// Several NumPy arrays with the same number of rows.
@@ -95,6 +100,7 @@ impl TableReader {
         let format = options.format.unwrap_or_else(|| format(&input));
         let source: Box<dyn Source> = match format {
             Format::Delimited => Box::new(delimited::open(input, options)?),
+            Format::JsonLines => Box::new(json_lines::open(input, options)?),
             Format::Npy => Box::new(npy::open(input, options)?),
             Format::Npz => Box::new(npz::open(input, options)?),
             #[cfg(feature = "parquet")]
@@ -246,6 +252,7 @@ fn format(input: &Input) -> Format {
     let extension = Path::new(name).extension().and_then(|extension| extension.to_str());
     match extension {
         Some("csv" | "tsv" | "tab" | "txt" | "data" | "dat") => Format::Delimited,
+        Some("jsonl" | "ndjson") => Format::JsonLines,
         Some("npy") => Format::Npy,
         Some("npz") => Format::Npz,
         Some("parquet") => Format::Parquet,
@@ -258,6 +265,7 @@ fn format(input: &Input) -> Format {
             {
                 Format::Parquet
             }
+            [b'{', ..] | [0xef, 0xbb, 0xbf, b'{', ..] => Format::JsonLines,
             _ => Format::Delimited,
         },
     }

@@ -10,6 +10,8 @@ use crate::error::{Error, Result};
 
 /// The delimiter that stands for runs of spaces and tabs.
 pub(super) const BLANKS: u8 = b' ';
+/// The delimiter that stands for none: each line is one field.
+const WHOLE_LINES: u8 = b'\n';
 
 /// A longer record is refused: more likely a quote that never closes than a row.
 const LONGEST_RECORD: usize = 64 << 20;
@@ -57,6 +59,15 @@ impl Records {
             held: true,
             ended: false,
         }
+    }
+
+    /// The same for records that are whole lines, of one field whatever is in it.
+    pub(super) fn lines(name: &str, input: Box<dyn Read + Send>) -> Self {
+        Self { splitter: Splitter::lines(), ..Self::new(name, input) }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// The next bytes, about `length` of them, and whether these are all.
@@ -168,7 +179,11 @@ impl Records {
             return Err(Error::data(format!("a record of more than {} MB", LONGEST_RECORD >> 20))
                 .at(format!("{}, line {}", self.name, self.next.line))
                 .expected("a shorter one")
-                .advice("look for a quote `\"` that is never closed"));
+                .advice(if self.splitter.delimiter == WHOLE_LINES {
+                    "end each record with a line end"
+                } else {
+                    "look for a quote `\"` that is never closed"
+                }));
         }
         // A long record is scanned anew each time: doubling keeps the total linear in its length.
         let wanted = if begun < CHUNK { 1 } else { begun };
@@ -240,6 +255,13 @@ impl Splitter {
         classes[usize::from(b'\n')] = Class::LineFeed;
         classes[usize::from(b'\r')] = Class::CarriageReturn;
         Self { delimiter, classes, fields: Vec::new(), unquoted: false, text: Vec::new() }
+    }
+
+    /// Splits at line feeds only: quotes and carriage returns are for others to understand.
+    fn lines() -> Self {
+        let mut classes = [Class::Plain; 256];
+        classes[usize::from(b'\n')] = Class::LineFeed;
+        Self { classes, ..Self::new(WHOLE_LINES) }
     }
 
     /// The number of fields of the record split last.

@@ -96,6 +96,11 @@ impl Sample {
         self.recurs = self.recurs || cell.trim_ascii() == self.first;
     }
 
+    /// Looks at a cell of a table whose columns have their names.
+    pub(super) fn see(&mut self, cell: &[u8], missing: &Missing) {
+        self.count(look(cell, missing));
+    }
+
     /// Counts the first cell with the others: it turned out not to be a name.
     pub(super) fn add_first(&mut self) {
         if let Some(look) = self.first_look.take() {
