@@ -71,6 +71,7 @@ impl DataArgs {
             },
             missing: self.missing.clone(),
             kinds: self.text.iter().map(|column| (column.clone(), Kind::Text)).collect(),
+            live: false,
         }
     }
 }

@@ -57,6 +57,23 @@ impl Builder {
         Ok(())
     }
 
+    /// Takes back what was appended beyond the first `rows` values.
+    #[cold]
+    pub(super) fn truncate(&mut self, rows: usize) {
+        match self {
+            Self::Number(values) | Self::Boolean(values) => values.truncate(rows),
+            Self::Text(texts) => {
+                texts.codes.truncate(rows);
+                // Levels are numbered as they appear: those in use are the first ones.
+                let codes = texts.codes.iter().filter(|code| **code != MISSING);
+                let used = codes.max().map_or(0, |code| *code as usize + 1);
+                for level in texts.levels.drain(used..) {
+                    texts.known.remove(level.as_bytes());
+                }
+            }
+        }
+    }
+
     pub(super) fn finish(self) -> Column {
         match self {
             Self::Number(values) | Self::Boolean(values) => Column::Number(values),

@@ -29,12 +29,16 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<Delimited> {
     let tabs = [".tsv", ".tab", ".tsv.gz", ".tab.gz"];
     let tabs = tabs.iter().any(|extension| name.to_ascii_lowercase().ends_with(extension));
     let mut records = Records::new(&name, input.stream());
-    let (text, ended) = records.peek(DELIMITER_SAMPLE)?;
-    let mark = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-    let delimiter = match options.delimiter {
-        Some(delimiter) => delimiter,
-        None if tabs => b'\t',
-        None => sniff::delimiter(&text[mark..], ended),
+    records.set_live(options.live);
+    let missing = Missing::new(&options.missing);
+    let told = options.delimiter.or(tabs.then_some(b'\t'));
+    let (mark, delimiter, most_rows) = if options.live {
+        live_form(&mut records, told, options.header, &missing)?
+    } else {
+        let (text, ended) = records.peek(DELIMITER_SAMPLE)?;
+        let mark = byte_order_mark(text);
+        let delimiter = told.unwrap_or_else(|| sniff::delimiter(&text[mark..], ended));
+        (mark, delimiter, KIND_ROWS)
     };
     if matches!(delimiter, b'"' | b'\n' | b'\r') {
         return Err(Error::setting("delimiter", excerpt(&[delimiter]))
@@ -44,8 +48,7 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<Delimited> {
     records.set_delimiter(delimiter);
 
     let start = records.mark();
-    let missing = Missing::new(&options.missing);
-    let (mut samples, below, names) = look(&mut records, start, &name, &missing)?;
+    let (mut samples, below, names) = look(&mut records, start, &name, &missing, most_rows)?;
     let header = options.header.unwrap_or_else(|| sniff::has_header(&samples, delimiter));
     records.rewind(if header { below } else { start });
     records.release();
@@ -55,13 +58,48 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<Delimited> {
     let kinds = samples.iter().map(|sample| sample.kind(delimiter)).collect();
     let columns = if header { header_names(&name, names)? } else { numbered(names.len()) };
     let table = Table { name, columns, kinds, missing };
-    Ok(Delimited { records, table, rows: Rows::new() })
+    Ok(Delimited { records, table, rows: Rows::new(options.live) })
+}
+
+/// The length of the mark that some programs put before a text in UTF-8.
+pub(super) fn byte_order_mark(text: &[u8]) -> usize {
+    if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }
+}
+
+/// Waits until the form of a live stream can be told: the length of its byte order mark, its
+/// delimiter, and how many records below the first one are to be looked at.
+fn live_form(
+    records: &mut Records,
+    told: Option<u8>,
+    header: Option<bool>,
+    missing: &Missing,
+) -> Result<(usize, u8, usize)> {
+    let mut seen = 0;
+    loop {
+        let (text, ended) = records.here();
+        // No record is whole without a line end: a long one is not looked at again and again.
+        if ended || text[seen..].iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+            let mark = byte_order_mark(text);
+            let form = sniff::live_form(&text[mark..], ended, told, header, missing);
+            if let Some((delimiter, rows)) = form {
+                return Ok((mark, delimiter, rows));
+            }
+        }
+        seen = text.len();
+        records.wait()?;
+    }
 }
 
 /// Samples of all columns, the place below the first record, and the cells of that record.
 type Looked = (Vec<Sample>, Mark, Vec<Vec<u8>>);
 
-fn look(records: &mut Records, start: Mark, name: &str, missing: &Missing) -> Result<Looked> {
+fn look(
+    records: &mut Records,
+    start: Mark,
+    name: &str,
+    missing: &Missing,
+    most_rows: usize,
+) -> Result<Looked> {
     if !records.advance()? {
         return Err(Error::data("an empty file")
             .at(name)
@@ -72,8 +110,8 @@ fn look(records: &mut Records, start: Mark, name: &str, missing: &Missing) -> Re
     let mut samples: Vec<Sample> = names.iter().map(|cell| Sample::new(cell, missing)).collect();
     let below = records.mark();
     let mut rows = 0;
-    while rows < KIND_ROWS && (rows == 0 || records.bytes_since(start) < KIND_BYTES) {
-        if !advance(records, name, width)? {
+    while rows < most_rows && (rows == 0 || records.bytes_since(start) < KIND_BYTES) {
+        if !advance(records, name, width, true)? {
             break;
         }
         for (index, sample) in samples.iter_mut().enumerate() {
@@ -85,8 +123,8 @@ fn look(records: &mut Records, start: Mark, name: &str, missing: &Missing) -> Re
 }
 
 /// The next record, which must have as many fields as the table has columns.
-fn advance(records: &mut Records, name: &str, width: usize) -> Result<bool> {
-    while records.advance()? {
+fn advance(records: &mut Records, name: &str, width: usize, wait: bool) -> Result<bool> {
+    while records.advance_if(wait)? {
         if records.len() == width {
             return Ok(true);
         }
@@ -143,8 +181,8 @@ impl Source for Delimited {
     fn read(&mut self, selection: &[(usize, Kind)], max_rows: usize) -> Result<Vec<Column>> {
         let Self { records, table, rows } = self;
         let width = table.columns.len();
-        rows.read(records, selection, max_rows, |records, builders| {
-            if !advance(records, &table.name, width)? {
+        rows.read(records, selection, max_rows, |records, wait, builders| {
+            if !advance(records, &table.name, width, wait)? {
                 return Ok(false);
             }
             for (builder, (index, _)) in builders.iter_mut().zip(selection) {

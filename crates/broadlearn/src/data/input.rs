@@ -25,7 +25,8 @@ enum Bytes {
 }
 
 impl Input {
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    /// Opens a file. Of a `live` stream no more is waited for than its first line.
+    pub(super) fn open(path: &Path, live: bool) -> Result<Self> {
         let refuse = |error| Error::no_input(path, error);
         let mut file = File::open(path).map_err(refuse)?;
         let metadata = file.metadata().map_err(refuse)?;
@@ -36,26 +37,30 @@ impl Input {
         let name = path.display().to_string();
         if !metadata.is_file() {
             // A named pipe or a device cannot be read twice.
-            return Self::from_reader(&name, Box::new(file));
+            return Self::from_reader(&name, Box::new(file), live);
         }
-        let head = head(&name, &mut file)?;
+        let head = head(&name, &mut file, false)?;
         file.rewind().map_err(|error| Error::io(name.as_str(), "read", error))?;
-        Self { name, head, bytes: Bytes::File { file, length: metadata.len() } }.gunzipped()
+        Self { name, head, bytes: Bytes::File { file, length: metadata.len() } }.gunzipped(live)
     }
 
-    pub(super) fn from_reader(name: &str, mut input: Box<dyn Read + Send>) -> Result<Self> {
-        let head = head(name, &mut input)?;
+    pub(super) fn from_reader(
+        name: &str,
+        mut input: Box<dyn Read + Send>,
+        live: bool,
+    ) -> Result<Self> {
+        let head = head(name, &mut input, live)?;
         let stream = Box::new(Cursor::new(head.clone()).chain(input));
-        Self { name: name.to_owned(), head, bytes: Bytes::Stream(stream) }.gunzipped()
+        Self { name: name.to_owned(), head, bytes: Bytes::Stream(stream) }.gunzipped(live)
     }
 
     /// Decompresses what is recognised as gzip; refuses what is recognised as something else that
     /// would have to be decompressed.
-    fn gunzipped(self) -> Result<Self> {
+    fn gunzipped(self, live: bool) -> Result<Self> {
         if self.head.starts_with(&[0x1f, 0x8b]) {
             let name = self.name.clone();
             let mut input = MultiGzDecoder::new(BufReader::with_capacity(1 << 16, self.stream()));
-            let head = head(&name, &mut input)?;
+            let head = head(&name, &mut input, live)?;
             let stream = Box::new(Cursor::new(head.clone()).chain(input));
             return Ok(Self { name, head, bytes: Bytes::Stream(stream) });
         }
@@ -132,13 +137,33 @@ impl<R: Read> Read for Watched<R> {
     }
 }
 
-/// The first bytes, fewer if there are not so many.
-fn head(name: &str, input: &mut impl Read) -> Result<Vec<u8>> {
+/// The first bytes, fewer if there are not so many. If `live`, they may be more or, if they
+/// contain a line end, fewer.
+fn head(name: &str, input: &mut impl Read, live: bool) -> Result<Vec<u8>> {
+    if live {
+        return live_head(input).map_err(|error| Error::io(name, "read", error));
+    }
     let mut head = Vec::with_capacity(HEAD);
     input
         .take(HEAD as u64)
         .read_to_end(&mut head)
         .map_err(|error| Error::io(name, "read", error))?;
+    Ok(head)
+}
+
+fn live_head(input: &mut impl Read) -> io::Result<Vec<u8>> {
+    // No format is recognised by a line end: what has one so early is text. And much is taken at
+    // once: a decoder that is asked for little keeps the rest until more comes.
+    let mut piece = vec![0; 1 << 16];
+    let mut head = Vec::new();
+    while head.len() < HEAD && !head.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+        match input.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => head.extend_from_slice(&piece[..count]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
     Ok(head)
 }
 

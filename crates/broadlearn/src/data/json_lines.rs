@@ -14,7 +14,7 @@ use serde::de::IgnoredAny;
 use super::batch::{Column, Kind};
 use super::builder::Value;
 use super::cell::{Fault, Missing, excerpt, shell_word};
-use super::delimited::{KIND_BYTES, KIND_ROWS};
+use super::delimited::{KIND_BYTES, KIND_ROWS, byte_order_mark};
 use super::input::Input;
 use super::reader::{Place, ReadOptions, Source, Table};
 use super::records::{MOST_FIELDS, Records};
@@ -39,17 +39,19 @@ pub(super) struct JsonLines {
 pub(super) fn open(input: Input, options: &ReadOptions) -> Result<JsonLines> {
     let name = input.name.clone();
     let mut records = Records::lines(&name, input.stream());
+    records.set_live(options.live);
     let (text, _) = records.peek(3)?;
-    let mark = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let mark = byte_order_mark(text);
     records.skip(mark);
 
     let start = records.mark();
     let missing = Missing::new(&options.missing);
     let mut object = Object::default();
     let mut samples: Vec<Sample> = Vec::new();
+    let most = if options.live { 1 } else { KIND_ROWS };
     let mut seen = 0;
-    while seen < KIND_ROWS && (seen == 0 || records.bytes_since(start) < KIND_BYTES) {
-        if !advance(&mut records)? {
+    while seen < most && (seen == 0 || records.bytes_since(start) < KIND_BYTES) {
+        if !advance(&mut records, true)? {
             break;
         }
         let line = object.read(records.field(0), true).map_err(|error| at(&records, error))?;
@@ -74,12 +76,12 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<JsonLines> {
     // A comma is no part of a number in JSON, nor does it separate fields within a text.
     let kinds = samples.iter().map(|sample| sample.kind(b',')).collect();
     let table = Table { name, columns: object.names.clone(), kinds, missing };
-    Ok(JsonLines { records, table, rows: Rows::new(), object })
+    Ok(JsonLines { records, table, rows: Rows::new(options.live), object })
 }
 
 /// The next line that is not blank.
-fn advance(records: &mut Records) -> Result<bool> {
-    while records.advance()? {
+fn advance(records: &mut Records, wait: bool) -> Result<bool> {
+    while records.advance_if(wait)? {
         if !records.is_only_blanks() {
             return Ok(true);
         }
@@ -99,8 +101,8 @@ impl Source for JsonLines {
 
     fn read(&mut self, selection: &[(usize, Kind)], max_rows: usize) -> Result<Vec<Column>> {
         let Self { records, table, rows, object } = self;
-        rows.read(records, selection, max_rows, |records, builders| {
-            if !advance(records)? {
+        rows.read(records, selection, max_rows, |records, wait, builders| {
+            if !advance(records, wait)? {
                 return Ok(false);
             }
             let line = object.read(records.field(0), false).map_err(|error| at(records, error))?;

@@ -49,6 +49,26 @@ pub struct ReadOptions {
     pub missing: Vec<String>,
     /// Kinds of columns that must not be guessed, by name.
     pub kinds: Vec<(String, Kind)>,
+    /// Whether rows are wanted as soon as they come, from a stream that may never end.
+    ///
+    /// A live text is opened as soon as its first record has come, a batch is delivered as soon as
+    /// it has one row, and it holds no more rows than have come by then. A row has come when its
+    /// line end has. An error ends the batch before it and is told by the next: which rows come
+    /// does not depend on the pieces in which the bytes come.
+    ///
+    /// - The columns of JSON lines are the keys of the first object alone.
+    /// - The first record of delimited text is a header if all of its cells are texts, and a row if
+    ///   none is (a truth value counts as neither). A mixture is judged together with the record
+    ///   below it, as it would be in a file of these two; so is a header that no delimiter splits,
+    ///   or several, unless the delimiter is given. Opening waits for that record then. Give
+    ///   [`header`](Self::header) and [`delimiter`](Self::delimiter) to leave nothing to chance.
+    /// - Kinds are found from no more than these records, so they are little more than a guess:
+    ///   give them by [`kinds`](Self::kinds) or [`TableReader::select`].
+    /// - A stream compressed with gzip comes when its writer flushes it; what a writer keeps back
+    ///   cannot be read.
+    ///
+    /// Formats that are not text are read as ever.
+    pub live: bool,
 }
 
 /// Reads a table from its first row to its last, once, never the whole of it at a time.
@@ -83,7 +103,7 @@ impl TableReader {
         if path == Path::new("-") {
             return Self::from_reader("standard input", Box::new(std::io::stdin()), options);
         }
-        Self::new(Input::open(path)?, options)
+        Self::new(Input::open(path, options.live)?, options)
     }
 
     /// Reads from anything; `name` is for messages, and its extension tells the format like that
@@ -93,7 +113,7 @@ impl TableReader {
         input: Box<dyn Read + Send>,
         options: &ReadOptions,
     ) -> Result<Self> {
-        Self::new(Input::from_reader(name, input)?, options)
+        Self::new(Input::from_reader(name, input, options.live)?, options)
     }
 
     fn new(input: Input, options: &ReadOptions) -> Result<Self> {
@@ -168,6 +188,7 @@ impl TableReader {
     }
 
     /// The next rows, at most `max_rows` (and at least one) of them; `None` after the last.
+    /// Of a [live](ReadOptions::live) text there are no more than have come.
     pub fn next_batch(&mut self, max_rows: usize) -> Result<Option<Batch>> {
         if self.failed {
             return Err(Error::data("an attempt to read on after an error").at(self.name()));

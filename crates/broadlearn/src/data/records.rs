@@ -19,6 +19,8 @@ const LONGEST_RECORD: usize = 64 << 20;
 pub(super) const MOST_FIELDS: usize = 1 << 20;
 /// How much is read at once.
 const CHUNK: usize = 256 << 10;
+/// The same for a live stream: as much as a pipe holds, since more would not be there.
+const LIVE_CHUNK: usize = 64 << 10;
 
 /// Reads records one after the other; the current one can be looked at field by field.
 pub(super) struct Records {
@@ -36,6 +38,8 @@ pub(super) struct Records {
     held: bool,
     /// Whether the input has no more bytes than the buffer has.
     ended: bool,
+    /// Whether records are wanted as soon as they come.
+    live: bool,
 }
 
 /// A place to come back to.
@@ -43,6 +47,8 @@ pub(super) struct Records {
 pub(super) struct Mark {
     at: usize,
     line: u64,
+    /// Whether a line feed here would belong to the line before.
+    after_return: bool,
 }
 
 impl Records {
@@ -54,16 +60,23 @@ impl Records {
             splitter: Splitter::new(b','),
             buffer: Vec::new(),
             current: 0,
-            next: Mark { at: 0, line: 1 },
+            next: Mark { at: 0, line: 1, after_return: false },
             line: 1,
             held: true,
             ended: false,
+            live: false,
         }
     }
 
     /// The same for records that are whole lines, of one field whatever is in it.
     pub(super) fn lines(name: &str, input: Box<dyn Read + Send>) -> Self {
         Self { splitter: Splitter::lines(), ..Self::new(name, input) }
+    }
+
+    /// Takes each record as soon as its line end has come.
+    pub(super) fn set_live(&mut self, live: bool) {
+        self.live = live;
+        self.splitter.live = live;
     }
 
     pub(super) fn name(&self) -> &str {
@@ -78,13 +91,23 @@ impl Records {
         Ok((&self.buffer[self.next.at..], self.ended))
     }
 
+    /// The bytes that have come, and whether these are all.
+    pub(super) fn here(&self) -> (&[u8], bool) {
+        (&self.buffer[self.next.at..], self.ended)
+    }
+
+    /// Waits for more bytes.
+    pub(super) fn wait(&mut self) -> Result<()> {
+        self.fill()
+    }
+
     /// Passes over some of the bytes seen by [`Self::peek`].
     pub(super) fn skip(&mut self, bytes: usize) {
         self.next.at = self.buffer.len().min(self.next.at + bytes);
     }
 
     pub(super) fn set_delimiter(&mut self, delimiter: u8) {
-        self.splitter = Splitter::new(delimiter);
+        self.splitter = Splitter { live: self.live, ..Splitter::new(delimiter) };
     }
 
     pub(super) fn delimiter(&self) -> u8 {
@@ -113,18 +136,32 @@ impl Records {
 
     /// Reads one more record, blank lines left out. `false` at the end.
     pub(super) fn advance(&mut self) -> Result<bool> {
+        self.advance_if(true)
+    }
+
+    /// The same, but without `wait` nothing is read: `false` also if no whole record has come.
+    pub(super) fn advance_if(&mut self, wait: bool) -> Result<bool> {
         loop {
+            if self.next.after_return
+                && let Some(byte) = self.buffer.get(self.next.at)
+            {
+                self.next.at += usize::from(*byte == b'\n');
+                self.next.after_return = false;
+            }
             let step = self.splitter.split(&self.buffer[self.next.at..], self.ended);
             match step {
                 Step::Record { bytes, lines } => {
                     self.current = self.next.at;
                     self.line = self.next.line;
-                    self.next = Mark { at: self.next.at + bytes, line: self.next.line + lines };
+                    let at = self.next.at + bytes;
+                    let after_return = self.live && self.buffer[..at].ends_with(b"\r");
+                    self.next = Mark { at, line: self.next.line + lines, after_return };
                     if !self.splitter.is_blank() {
                         return Ok(true);
                     }
                 }
-                Step::Incomplete => self.fill()?,
+                Step::Incomplete if wait => self.fill()?,
+                Step::Incomplete => return Ok(false),
                 Step::End => return Ok(false),
                 Step::Unclosed => {
                     return Err(Error::data("a quoted field that never ends")
@@ -164,7 +201,7 @@ impl Records {
 
     /// Whether the current record is but blanks without quotes.
     pub(super) fn is_only_blanks(&self) -> bool {
-        self.len() == 1 && !self.splitter.unquoted && self.field(0).trim_ascii().is_empty()
+        self.splitter.is_only_blanks(&self.buffer[self.current..])
     }
 
     /// Makes the buffer longer.
@@ -189,14 +226,23 @@ impl Records {
         let wanted = if begun < CHUNK { 1 } else { begun };
         let mut filled = self.buffer.len();
         let enough = filled + wanted;
-        self.buffer.resize(filled + wanted.max(CHUNK), 0);
+        let chunk = if self.live { LIVE_CHUNK } else { CHUNK };
+        self.buffer.resize(filled + wanted.max(chunk), 0);
         while filled < enough {
             match self.input.read(&mut self.buffer[filled..]) {
                 Ok(0) => {
                     self.ended = true;
                     break;
                 }
-                Ok(count) => filled += count,
+                Ok(count) => {
+                    let came = &self.buffer[filled..filled + count];
+                    let line_end =
+                        self.live && came.iter().any(|byte| matches!(byte, b'\n' | b'\r'));
+                    filled += count;
+                    if line_end {
+                        break;
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
                     self.buffer.truncate(filled);
@@ -227,6 +273,8 @@ pub(super) enum Step {
 /// Finds the fields of one record.
 pub(super) struct Splitter {
     delimiter: u8,
+    /// Whether a carriage return ends a record even if a line feed may follow it.
+    live: bool,
     classes: [Class; 256],
     /// Where the fields are: in the given text, or in `text` if that is in use.
     fields: Vec<(u32, u32)>,
@@ -254,7 +302,19 @@ impl Splitter {
         }
         classes[usize::from(b'\n')] = Class::LineFeed;
         classes[usize::from(b'\r')] = Class::CarriageReturn;
-        Self { delimiter, classes, fields: Vec::new(), unquoted: false, text: Vec::new() }
+        Self {
+            delimiter,
+            live: false,
+            classes,
+            fields: Vec::new(),
+            unquoted: false,
+            text: Vec::new(),
+        }
+    }
+
+    /// The same for a live stream.
+    pub(super) fn live(delimiter: u8) -> Self {
+        Self { live: true, ..Self::new(delimiter) }
     }
 
     /// Splits at line feeds only: quotes and carriage returns are for others to understand.
@@ -279,6 +339,11 @@ impl Splitter {
     /// Whether the record split last has nothing in it, not even an empty pair of quotes.
     pub(super) fn is_blank(&self) -> bool {
         !self.unquoted && matches!(self.fields.as_slice(), [] | [(0, 0)])
+    }
+
+    /// Whether the record split last out of `text` is but blanks without quotes.
+    pub(super) fn is_only_blanks(&self, text: &[u8]) -> bool {
+        self.len() == 1 && !self.unquoted && self.field(text, 0).trim_ascii().is_empty()
     }
 
     /// Splits the record at the beginning of `text`, behind which nothing comes if `ended`.
@@ -312,7 +377,7 @@ impl Splitter {
             match class {
                 Class::Delimiter if self.fields.len() < MOST_FIELDS => {}
                 Class::Delimiter => return Step::TooWide,
-                _ => return line_end(text, at, ended, 0),
+                _ => return line_end(text, at, ended || self.live, 0),
             }
         }
         if !ended {
@@ -379,17 +444,17 @@ impl Splitter {
                 None => return Step::Record { bytes: at, lines: inner_lines + 1 },
                 Some(Class::Delimiter) if self.fields.len() < MOST_FIELDS => at += 1,
                 Some(Class::Delimiter) => return Step::TooWide,
-                Some(_) => return line_end(text, at, ended, inner_lines),
+                Some(_) => return line_end(text, at, ended || self.live, inner_lines),
             }
         }
     }
 }
 
-/// The record ends with LF, CRLF or a lone CR at `at`.
-fn line_end(text: &[u8], at: usize, ended: bool, inner_lines: u64) -> Step {
+/// The record ends with LF, CRLF or a lone CR at `at`; the last byte may be one if `lone`.
+fn line_end(text: &[u8], at: usize, lone: bool, inner_lines: u64) -> Step {
     let bytes = match (text.get(at), text.get(at + 1)) {
         (Some(b'\r'), Some(b'\n')) => at + 2,
-        (Some(b'\r'), None) if !ended => return Step::Incomplete,
+        (Some(b'\r'), None) if !lone => return Step::Incomplete,
         _ => at + 1,
     };
     Step::Record { bytes, lines: inner_lines + 1 }

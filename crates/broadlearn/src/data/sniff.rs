@@ -15,9 +15,13 @@ const RECORDS: usize = 100;
 /// The delimiter that splits the records most evenly; a comma if none splits them at all.
 /// `text` is the whole of the input if `ended`.
 pub(super) fn delimiter(text: &[u8], ended: bool) -> u8 {
+    most_even(text, ended, RECORDS, Splitter::new)
+}
+
+fn most_even(text: &[u8], ended: bool, records: usize, splitter: fn(u8) -> Splitter) -> u8 {
     let mut best = (0.0, b',');
     for delimiter in DELIMITERS {
-        let evenness = evenness(text, ended, delimiter);
+        let evenness = evenness(text, ended, records, delimiter, splitter(delimiter));
         if evenness > best.0 {
             best = (evenness, delimiter);
         }
@@ -25,14 +29,20 @@ pub(super) fn delimiter(text: &[u8], ended: bool) -> u8 {
     best.1
 }
 
-/// The share of the records that have the most frequent number of fields; 0 if that is 1.
-fn evenness(text: &[u8], ended: bool, delimiter: u8) -> f64 {
-    let mut splitter = Splitter::new(delimiter);
+/// The share of the first `records` records that have the most frequent number of fields; 0 if
+/// that is 1.
+fn evenness(
+    text: &[u8],
+    ended: bool,
+    records: usize,
+    delimiter: u8,
+    mut splitter: Splitter,
+) -> f64 {
     let mut counts: Vec<usize> = Vec::new();
     // Whether each column has but numbers below the first record.
     let mut numeric: Vec<bool> = Vec::new();
     let mut rest = text;
-    while counts.len() < RECORDS {
+    while counts.len() < records {
         // The last record may be cut short: it counts only if there is no other.
         let whole = ended || counts.is_empty() && !rest.is_empty();
         let Step::Record { bytes, .. } = splitter.split(rest, ended) else {
@@ -67,6 +77,90 @@ fn most_frequent(counts: &[usize]) -> Option<(usize, usize)> {
         .chunk_by(|left, right| left == right)
         .map(|run| (run[0], run.len()))
         .max_by_key(|(value, length)| (*length, *value))
+}
+
+/// The delimiter of a live stream, and how many records below the first one are to be looked at;
+/// `None` if that cannot be said before more has come. What can be told from the first record is
+/// not left to others, which may be long in coming. More records than needed are not looked at
+/// even if they have come: it would be a matter of chance how many.
+///
+/// Without `header`, a first record of texts alone is taken for a header, and one without any text
+/// for a row. One with both is judged together with the record below it, by [`has_header`]. The
+/// record below is also wanted if it is to tell which of several delimiters a header has.
+pub(super) fn live_form(
+    text: &[u8],
+    ended: bool,
+    told: Option<u8>,
+    header: Option<bool>,
+    missing: &Missing,
+) -> Option<(u8, usize)> {
+    let found =
+        |records: usize| told.unwrap_or_else(|| most_even(text, ended, records, Splitter::live));
+    let delimiter = found(1);
+    let mut looks = Vec::new();
+    let whole = first_records(text, ended, delimiter, 1, |splitter, record| {
+        let cells = (0..splitter.len()).map(|index| splitter.field(record, index));
+        looks.extend(cells.map(|cell| (cell.trim_ascii().is_empty(), look(cell, missing))));
+    });
+    let (splitting, open) = candidates(text, ended);
+    if !ended && (whole == 0 || told.is_none() && open && looks.len() == 1) {
+        return None;
+    }
+    let all_texts = looks.iter().all(|(empty, look)| *empty || *look == Look::Other);
+    let no_text = looks.iter().all(|(_, look)| !matches!(look, Look::Other | Look::Boolean));
+    let enough = match header {
+        Some(false) => true,
+        None if no_text => true,
+        None if !all_texts => false,
+        _ => told.is_some() || splitting == 1,
+    };
+    if enough {
+        return Some((delimiter, 0));
+    }
+    let delimiter = found(2);
+    let whole = first_records(text, ended, delimiter, 2, |_, _| {});
+    (whole == 2 || ended).then_some((delimiter, 1))
+}
+
+/// How many of the unambiguous delimiters split the first record, and whether one of them makes it
+/// go on beyond the text, by a quote that is not closed yet.
+fn candidates(text: &[u8], ended: bool) -> (usize, bool) {
+    let (mut splitting, mut open) = (0, false);
+    for delimiter in DELIMITERS.into_iter().filter(|delimiter| *delimiter != BLANKS) {
+        let mut fields = 0;
+        let whole = first_records(text, ended, delimiter, 1, |splitter, _| fields = splitter.len());
+        splitting += usize::from(fields > 1);
+        open |= whole == 0;
+    }
+    (splitting, open)
+}
+
+/// Visits the first whole records, at most `most` of them, and says how many there are.
+fn first_records(
+    text: &[u8],
+    ended: bool,
+    delimiter: u8,
+    most: usize,
+    mut visit: impl FnMut(&Splitter, &[u8]),
+) -> usize {
+    let mut splitter = Splitter::live(delimiter);
+    let (mut rest, mut count, mut width) = (text, 0, 0);
+    while count < most {
+        let bytes = match splitter.split(rest, ended) {
+            Step::Record { bytes, .. } => bytes,
+            // An error for whoever reads it, not something to wait for.
+            Step::TooWide => return most,
+            _ => break,
+        };
+        // Blanks on a line of their own are a cell only where there is but one column.
+        let blank = count > 0 && splitter.len() != width && splitter.is_only_blanks(rest);
+        if !splitter.is_blank() && !blank {
+            visit(&splitter, rest);
+            (count, width) = (count + 1, splitter.len());
+        }
+        rest = &rest[bytes..];
+    }
+    count
 }
 
 /// What has been seen of one column.
