@@ -21,7 +21,9 @@ Examples:
   broadlearn demo
   broadlearn fit train.csv --target price --model price.broad
   broadlearn predict price.broad new.csv > predictions.csv
-  broadlearn evaluate price.broad test.csv --json";
+  broadlearn evaluate price.broad test.csv --json
+  broadlearn learn price.broad may.csv
+  tail -f sensors.csv | broadlearn learn sensors.broad - --quarantine 0.1";
 
 /// A broad learning machine that keeps learning when the data are dirty.
 #[derive(Parser)]
@@ -55,6 +57,18 @@ pub(crate) enum Command {
     Predict(commands::predict::PredictArgs),
     /// Score a model on a table that has the target
     Evaluate(commands::evaluate::EvaluateArgs),
+    /// Learn further rows without the earlier ones; from - a stream without end
+    Learn(Box<commands::learn::LearnArgs>),
+    /// Forget rows, as if they had never been learnt
+    Forget(commands::forget::ForgetArgs),
+    /// Add nodes to the network
+    Grow(commands::grow::GrowArgs),
+    /// Join models of different rows
+    Merge(commands::merge::MergeArgs),
+    /// Bring the weights of all learnt rows up to date
+    Refine(commands::refine::RefineArgs),
+    /// Say in what two models differ
+    Diff(commands::diff::DiffArgs),
     /// Say what is in a model file
     Inspect(commands::inspect::InspectArgs),
     /// Show it: a noisy series, plain and robust learning, a model and a page

@@ -124,9 +124,9 @@ pub(crate) fn interrupted() -> bool {
 
 /// Runs what puts finished files in their places: an interruption waits for it.
 pub(crate) fn finishing<T>(work: impl FnOnce() -> T) -> T {
-    FINISHING.store(true, Ordering::SeqCst);
+    let before = FINISHING.swap(true, Ordering::SeqCst);
     let result = work();
-    FINISHING.store(false, Ordering::SeqCst);
+    FINISHING.store(before, Ordering::SeqCst);
     result
 }
 

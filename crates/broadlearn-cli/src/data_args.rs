@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::fault::Fault;
+use crate::live_stdin::LiveStdin;
 use broadlearn::data::{Format, Kind, ReadOptions, Schema, Surprises, TableReader};
 use broadlearn::{Error, Model};
 use clap::{Args, ValueEnum};
@@ -52,6 +53,18 @@ impl DataArgs {
         let mut options = self.options();
         options.missing.extend(model.schema().missing.iter().cloned());
         Ok(TableReader::open(path, &options)?)
+    }
+
+    /// Opens a stream for a model: rows come as soon as they are there, and Ctrl-C ends stdin.
+    pub(crate) fn open_stream(&self, model: &Model, path: &Path) -> Result<TableReader, Fault> {
+        if path != Path::new("-") {
+            return self.open_for(model, path);
+        }
+        let mut options = self.options();
+        options.live = true;
+        options.missing.extend(model.schema().missing.iter().cloned());
+        let input = Box::new(LiveStdin::open());
+        Ok(TableReader::from_reader("standard input", input, &options)?)
     }
 
     fn options(&self) -> ReadOptions {

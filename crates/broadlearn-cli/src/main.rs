@@ -9,6 +9,7 @@ mod context;
 mod data_args;
 mod fault;
 mod format;
+mod live_stdin;
 mod output;
 
 use args::{Cli, Command};
@@ -26,6 +27,12 @@ fn main() -> ExitCode {
         Command::Fit(args) => commands::fit::run(&args, &context),
         Command::Predict(args) => commands::predict::run(&args, &context),
         Command::Evaluate(args) => commands::evaluate::run(&args, &context),
+        Command::Learn(args) => commands::learn::run(&args, &context),
+        Command::Forget(args) => commands::forget::run(&args, &context),
+        Command::Grow(args) => commands::grow::run(&args, &context),
+        Command::Merge(args) => commands::merge::run(&args, &context),
+        Command::Refine(args) => commands::refine::run(&args, &context),
+        Command::Diff(args) => commands::diff::run(&args, &context),
         Command::Inspect(args) => commands::inspect::run(&args, &context),
         Command::Demo(args) => commands::demo::run(&args, &context),
         Command::Completions(args) => commands::completions::run(&args),

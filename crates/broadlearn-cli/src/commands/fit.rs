@@ -1,11 +1,12 @@
 //! `broadlearn fit`: from a table to a model.
 
+use super::update::read_by_schema;
 use super::{evaluate, inspect};
 use crate::context::{self, Context};
-use crate::data_args::{DataArgs, warn_of};
+use crate::data_args::{DataArgs, load_model, warn_of};
 use crate::fault::Fault;
 use crate::{format, output};
-use broadlearn::data::{Roles, Samples, Targets, Task, TrainingData, split};
+use broadlearn::data::{Roles, Samples, TableReader, Targets, Task, TrainingData, split};
 use broadlearn::evaluate::{Metrics, metrics::Scorer};
 use broadlearn::features::{Activation, Recipe};
 use broadlearn::model::Training;
@@ -30,11 +31,19 @@ pub(crate) struct FitArgs {
     /// The training table (CSV, Parquet, .npy, .npz; gzip too; - for stdin)
     data: PathBuf,
     /// The column to predict: a name, a number from 1, or last (repeat for several targets)
-    #[arg(long, short, required = true, value_name = "COLUMN")]
+    #[arg(long, short, required_unless_present = "like", value_name = "COLUMN")]
     target: Vec<String>,
     /// Where the model goes
     #[arg(long, short, value_name = "FILE")]
     model: PathBuf,
+    /// Make a sibling of this model: the same columns, settings, scalers and nodes, other rows.
+    /// Siblings can be merged
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["target", "holdout", "ignore", "weight", "task", "max_categories", "loss", "sigma", "ridge", "start", "no_anneal", "tolerance", "max_iterations", "seed", "compact", "recipe", "feature_groups", "feature_nodes", "enhancement_nodes", "gain", "activation", "input_scaling", "target_scaling"])]
+    like: Option<PathBuf>,
+    /// With --like: weigh the rows by that model's own predictions, and take one step of the fixed
+    /// point; the siblings of all shards, merged, are the next step of the joint fit
+    #[arg(long, requires = "like")]
+    one_step: bool,
     /// Score the model on this table
     #[arg(long, value_name = "FILE", conflicts_with = "holdout")]
     test: Option<PathBuf>,
@@ -182,6 +191,9 @@ pub(crate) fn run(args: &FitArgs, context: &Context) -> Result<(), Fault> {
     output::check_folder(&args.model)?;
     args.report.as_deref().map(output::check_folder).transpose()?;
     let test = args.test.as_deref().map(|path| args.table.open(path)).transpose()?;
+    if let Some(path) = &args.like {
+        return run_like(path, test, begun, args, context);
+    }
 
     let mut reader = args.table.open(&args.data)?;
     let data = TrainingData::read(&mut reader, &args.roles(), &mut context.observer())?;
@@ -245,6 +257,41 @@ pub(crate) fn run(args: &FitArgs, context: &Context) -> Result<(), Fault> {
     }
     let seconds = begun.elapsed().as_secs_f64();
     say_result(&model, &scores, args, seconds, context)
+}
+
+/// A sibling of another model.
+fn run_like(
+    like: &Path,
+    test: Option<TableReader>,
+    begun: Instant,
+    args: &FitArgs,
+    context: &Context,
+) -> Result<(), Fault> {
+    let parent = load_model(like, Some(&args.data))?;
+    let (train, _) = read_by_schema(
+        &parent,
+        parent.schema(),
+        std::slice::from_ref(&args.data),
+        false,
+        args.drop_missing_target,
+        &args.table,
+        context,
+    )?;
+    let model = match args.one_step {
+        true => parent.part((&train).into(), &mut context.observer()),
+        false => parent.sibling((&train).into(), &mut context.observer()),
+    }?;
+    context.end_progress();
+    let mut scores = vec![score("training rows", &model, &train)?];
+    if let Some(reader) = test {
+        let metrics = evaluate::score(&model, reader, args.drop_missing_target, context)?;
+        scores.insert(0, Score { rows: "test rows", metrics });
+    }
+    save(&model, &args.model)?;
+    if let Some(path) = &args.report {
+        output::write_file(path, &page(&model, &scores, &train, args)?)?;
+    }
+    say_result(&model, &scores, args, begun.elapsed().as_secs_f64(), context)
 }
 
 impl FitArgs {

@@ -2,7 +2,15 @@
 
 pub(crate) mod completions;
 pub(crate) mod demo;
+pub(crate) mod diff;
 pub(crate) mod evaluate;
 pub(crate) mod fit;
+pub(crate) mod forget;
+pub(crate) mod grow;
 pub(crate) mod inspect;
+pub(crate) mod learn;
+pub(crate) mod merge;
 pub(crate) mod predict;
+pub(crate) mod refine;
+mod stream;
+mod update;

@@ -80,14 +80,14 @@ pub(crate) fn run(args: &PredictArgs, context: &Context) -> Result<(), Fault> {
 }
 
 /// Turns predictions into CSV lines or elements of a JSON array.
-struct Writer<'a> {
-    target: &'a TargetSchema,
-    scores: bool,
-    json: bool,
+pub(super) struct Writer<'a> {
+    pub(super) target: &'a TargetSchema,
+    pub(super) scores: bool,
+    pub(super) json: bool,
 }
 
 impl Writer<'_> {
-    fn head(&self) -> String {
+    pub(super) fn head(&self) -> String {
         if self.json {
             return "{\"predictions\":[".into();
         }
@@ -103,7 +103,7 @@ impl Writer<'_> {
         line
     }
 
-    fn add(&self, predictions: &Predictions, first: bool, text: &mut String) {
+    pub(super) fn add(&self, predictions: &Predictions, first: bool, text: &mut String) {
         let probabilities = match self.target {
             TargetSchema::Classification { .. } if self.scores => Some(predictions.probabilities()),
             _ => None,
@@ -143,7 +143,7 @@ impl Writer<'_> {
 }
 
 /// A CSV field, in quotes where it needs them.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) || text.is_empty() || text.trim() != text {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

@@ -111,6 +111,29 @@ impl Schema {
         names
     }
 
+    /// The cells of the input columns that encode to this row; empty for a missing value and for a
+    /// level that training had not seen.
+    pub fn decode(&self, row: &[f64]) -> Vec<String> {
+        let mut rest = row;
+        let cells = self.inputs.iter().map(|input| {
+            let (cell, further) = rest.split_at(input.encoding.width().min(rest.len()));
+            rest = further;
+            match &input.encoding {
+                Encoding::Number { indicator, .. } => match (cell, input.kind) {
+                    ([_, missing], _) if *indicator && *missing == 1.0 => String::new(),
+                    ([value, ..], Kind::Boolean) => (*value != 0.0).to_string(),
+                    ([value, ..], _) => value.to_string(),
+                    _ => String::new(),
+                },
+                Encoding::Category { levels, .. } => {
+                    let level = cell.iter().position(|&value| value == 1.0);
+                    level.and_then(|level| levels.get(level)).cloned().unwrap_or_default()
+                }
+            }
+        });
+        cells.collect()
+    }
+
     /// Turns columns, one per input and in its order, into the model's inputs. Owned columns are
     /// freed one by one.
     pub(super) fn encode<C: Borrow<Column>>(

@@ -4,8 +4,10 @@ use super::batch::Kind;
 use super::reader::{TableReader, list};
 use super::schema::Schema;
 use super::target::{Targets, missing_rows};
+use super::training::Samples;
 use super::{Batch, Column};
 use crate::error::{Error, Result};
+use crate::progress::{Observer, report};
 use faer::Mat;
 use std::collections::BTreeMap;
 
@@ -19,6 +21,11 @@ pub struct Surprises {
 }
 
 impl Surprises {
+    pub(super) fn add(&mut self, other: &Self) {
+        other.unseen.iter().for_each(|(&column, &count)| self.add_unseen(column, count));
+        self.without_target += other.without_target;
+    }
+
     pub(super) fn add_unseen(&mut self, column: usize, count: u64) {
         *self.unseen.entry(column).or_default() += count;
     }
@@ -44,6 +51,8 @@ pub struct SchemaReader<'a> {
     weight: bool,
     drop_missing_target: bool,
     surprises: Surprises,
+    /// Classes that the schema does not know, if they are welcome.
+    fresh: Option<Vec<String>>,
 }
 
 impl<'a> SchemaReader<'a> {
@@ -99,7 +108,41 @@ impl<'a> SchemaReader<'a> {
         };
         reader.select(&selection)?;
         let surprises = Surprises::default();
-        Ok(Self { reader, schema, targets, weight, drop_missing_target, surprises })
+        Ok(Self { reader, schema, targets, weight, drop_missing_target, surprises, fresh: None })
+    }
+
+    /// Lets classes pass that the schema does not know: they are numbered on behind the known ones.
+    #[must_use]
+    pub fn accepting_new_classes(mut self) -> Self {
+        self.fresh = Some(Vec::new());
+        self
+    }
+
+    /// The new classes so far, in the order of their numbers.
+    pub fn new_classes(&self) -> &[String] {
+        self.fresh.as_deref().unwrap_or_default()
+    }
+
+    /// All further rows.
+    ///
+    /// # Errors
+    /// As [`next_block`](Self::next_block), and if there are none.
+    pub fn read_to_end(&mut self, observer: &mut Observer<'_>) -> Result<Samples> {
+        const ROWS: usize = 8192;
+        let mut parts: Vec<Samples> = Vec::new();
+        while let Some(block) = self.next_block(ROWS)? {
+            let Some(targets) = block.targets else { break };
+            report(observer, "reading rows", block.first_row + block.x.nrows() as u64 - 1, None)?;
+            let surprises = Surprises::default();
+            parts.push(Samples { x: block.x, targets, weights: block.weights, surprises });
+        }
+        let mut parts = parts.into_iter();
+        let Some(mut all) = parts.next() else {
+            return Err(Error::data("no rows").at(self.name()).expected("at least one row"));
+        };
+        parts.for_each(|part| all.append(part));
+        all.surprises = self.surprises.clone();
+        Ok(all)
     }
 
     /// The table's name, for messages.
@@ -165,7 +208,7 @@ impl<'a> SchemaReader<'a> {
                 let number = rows.get(row).copied().unwrap_or(first_row);
                 self.reader.place(number, self.targets.first().copied())
             };
-            Some(self.schema.target.encode(&target_columns, &place)?)
+            Some(self.schema.target.encode(&target_columns, &place, self.fresh.as_mut())?)
         };
         Ok(Some(Block { first_row, x, targets, weights }))
     }

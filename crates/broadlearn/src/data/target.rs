@@ -175,11 +175,13 @@ impl TargetSchema {
         }
     }
 
-    /// The target values of these columns; `place` names a row for messages.
+    /// The target values of these columns; `place` names a row for messages. Classes that are not
+    /// known are numbered on and noted in `fresh`, if there is one; else they are an error.
     pub(super) fn encode(
         &self,
         columns: &[Column],
         place: &dyn Fn(usize) -> String,
+        mut fresh: Option<&mut Vec<String>>,
     ) -> Result<Targets> {
         match self {
             Self::Regression { .. } => {
@@ -196,29 +198,38 @@ impl TargetSchema {
                 Ok(Targets::Values(values))
             }
             Self::Classification { classes, .. } => {
-                let places: BTreeMap<&str, u32> =
-                    classes.iter().zip(0..).map(|(class, code)| (class.as_str(), code)).collect();
-                let unknown = |row: usize, name: &str| {
-                    let known: Vec<&str> = classes.iter().map(String::as_str).collect();
-                    Error::data(format!("class `{name}`, which the model does not know"))
-                        .at(place(row))
-                        .expected(format!("one of {}", super::reader::list(&known)))
+                let mut places: BTreeMap<String, u32> = classes
+                    .iter()
+                    .chain(fresh.as_deref().into_iter().flatten())
+                    .cloned()
+                    .zip(0..)
+                    .collect();
+                let mut code_of = |row: usize, name: &str| match (places.get(name), &mut fresh) {
+                    (Some(&code), _) => Ok(code),
+                    (None, Some(fresh)) => {
+                        let code = places.len() as u32;
+                        fresh.push(name.to_owned());
+                        places.insert(name.to_owned(), code);
+                        Ok(code)
+                    }
+                    (None, None) => {
+                        let known: Vec<&str> = classes.iter().map(String::as_str).collect();
+                        Err(Error::data(format!("class `{name}`, which the model does not know"))
+                            .at(place(row))
+                            .expected(format!("one of {}", super::reader::list(&known))))
+                    }
                 };
                 let codes = match columns.first() {
                     Some(Column::Number(numbers)) => numbers
                         .iter()
                         .enumerate()
-                        .map(|(row, &number)| {
-                            let name = number_name(number);
-                            places.get(name.as_str()).copied().ok_or_else(|| unknown(row, &name))
-                        })
+                        .map(|(row, &number)| code_of(row, &number_name(number)))
                         .collect::<Result<_>>()?,
                     Some(Column::Text { codes, levels }) => codes
                         .iter()
                         .enumerate()
                         .map(|(row, &code)| {
-                            let name = levels.get(code as usize).map_or("", String::as_str);
-                            places.get(name).copied().ok_or_else(|| unknown(row, name))
+                            code_of(row, levels.get(code as usize).map_or("", String::as_str))
                         })
                         .collect::<Result<_>>()?,
                     None => Vec::new(),

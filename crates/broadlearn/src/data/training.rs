@@ -55,6 +55,40 @@ pub struct Samples {
     pub surprises: Surprises,
 }
 
+impl Samples {
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.x.nrows()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Puts the rows of other samples by the same schema behind these.
+    pub fn append(&mut self, other: Self) {
+        let (rows, more) = (self.len(), other.len());
+        if self.weights.is_some() || other.weights.is_some() {
+            let ones = |rows| vec![1.0; rows];
+            let weights = self.weights.get_or_insert_with(|| ones(rows));
+            weights.extend(other.weights.unwrap_or_else(|| ones(more)));
+        }
+        stack(&mut self.x, &other.x);
+        match (&mut self.targets, other.targets) {
+            (Targets::Values(values), Targets::Values(more)) => stack(values, &more),
+            (Targets::Classes(codes), Targets::Classes(more)) => codes.extend(more),
+            _ => unreachable!("one schema has one task"),
+        }
+        self.surprises.add(&other.surprises);
+    }
+}
+
+fn stack(matrix: &mut Mat<f64>, more: &Mat<f64>) {
+    let rows = matrix.nrows();
+    matrix.resize_with(rows + more.nrows(), more.ncols(), |i, j| more[(i - rows, j)]);
+}
+
 impl TrainingData {
     /// Reads a table to its end.
     pub fn read(
@@ -171,7 +205,7 @@ impl TrainingData {
         };
         Ok(Samples {
             x: schema.encode(rows.len(), inputs, &mut surprises),
-            targets: schema.target.encode(&targets, &place)?,
+            targets: schema.target.encode(&targets, &place, None)?,
             weights: self.weights(rows),
             surprises,
         })
@@ -182,7 +216,7 @@ impl TrainingData {
         let rows = self.len();
         let mut surprises = Surprises::default();
         let place = |row: usize| format!("{}, row {}", self.name, row + 1);
-        let targets = schema.target.encode(&self.targets, &place)?;
+        let targets = schema.target.encode(&self.targets, &place, None)?;
         let weights = self.weight.map(|(_, weights)| weights);
         let x = schema.encode(rows, self.inputs, &mut surprises);
         Ok(Samples { x, targets, weights, surprises })

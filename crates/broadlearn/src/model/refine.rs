@@ -179,17 +179,27 @@ impl Model {
     }
 
     /// The model that a fit from the beginning gives with the weights on record: what every increment
-    /// claims to equal.
+    /// claims to equal. `rows` must hold all rows of the model; others, which it may have forgotten,
+    /// are left out.
     ///
     /// # Errors
-    /// Other rows than those of the model, a compact model, `Interrupted`.
+    /// Rows that do not cover the model's, rows that are off the record, a compact model,
+    /// `Interrupted`.
     pub fn refit(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Self> {
         self.check_updatable()?;
         rows.check(&self.schema)?;
-        let kept = Kept::new(rows);
-        let rows = kept.rows();
         let Some(knowledge) = &self.knowledge else { return Err(Error::model("no R and P")) };
-        let weights = self.weights_of_all(knowledge, rows)?;
+        let places = knowledge.ledger().find(&fingerprints(rows.x, rows.targets));
+        let known: Vec<usize> = (0..places.len()).filter(|&row| places[row].is_some()).collect();
+        if known.len() as u64 != knowledge.equations().rows() {
+            return Err(Error::data(format!("{} of the model's rows", known.len())).expected(
+                format!("all {} that it has learnt, on record", knowledge.equations().rows()),
+            ));
+        }
+        let ledger = knowledge.ledger().weights();
+        let weights: Vec<f64> = places.iter().flatten().map(|&place| ledger[place]).collect();
+        let kept = Kept::select(rows, &known);
+        let rows = kept.rows();
         let inputs = self.scaled(rows.x);
         let state = StateRows::new(&self.map, inputs);
         let y = self.scaled_targets(rows);

@@ -1,0 +1,151 @@
+//! `broadlearn diff`: in what two models differ.
+
+use super::update::read_rows;
+use crate::context::Context;
+use crate::data_args::{DataArgs, load_model};
+use crate::fault::Fault;
+use crate::{format, output};
+use broadlearn::Model;
+use broadlearn::faer::MatRef;
+use clap::Args;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  broadlearn diff before.broad after.broad
+  broadlearn diff before.broad after.broad --data test.csv --json")]
+pub(crate) struct DiffArgs {
+    /// One model
+    first: PathBuf,
+    /// Another model
+    second: PathBuf,
+    /// Compare the predictions for the rows of this table (with its target)
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+    #[command(flatten)]
+    table: DataArgs,
+}
+
+pub(crate) fn run(args: &DiffArgs, context: &Context) -> Result<(), Fault> {
+    let (a, b) = (load_model(&args.first, None)?, load_model(&args.second, None)?);
+    let predictions = match &args.data {
+        None => None,
+        Some(path) => {
+            let rows = read_rows(&a, std::slice::from_ref(path), &args.table, context)?;
+            context.end_progress();
+            Some(a.difference(&b, rows.x.as_ref())?)
+        }
+    };
+    let mut differing = Vec::new();
+    compare("", &describe(&a), &describe(&b), &mut differing);
+    let numbers = [
+        ("scalers", relative_scalers(&a, &b)),
+        ("nodes", Some(f64::from(u8::from(a.map() != b.map()))).filter(|_| same_shape(&a, &b))),
+        ("W", same_shape(&a, &b).then(|| relative(a.weights(), b.weights()))),
+        ("R", equations(&a, &b, |model| model.knowledge().map(|known| known.equations().r()))),
+        ("P", equations(&a, &b, |model| model.knowledge().map(|known| known.equations().p()))),
+    ];
+    if context.json {
+        let differing: Vec<Value> = differing
+            .iter()
+            .map(|(name, a, b)| json!({"what": name, "first": a, "second": b}))
+            .collect();
+        let mut object = json!({
+            "first": args.first,
+            "second": args.second,
+            "differing": differing,
+            "predictions": predictions,
+        });
+        for (name, value) in numbers {
+            object["relative_difference"][name] = json!(value);
+        }
+        return output::print_json(&object);
+    }
+    let mut text = String::new();
+    if differing.is_empty() {
+        text.push_str("the same settings, columns, kernel size, ridge and number of rows\n");
+    } else {
+        let mut rows = vec![vec![String::new(), "first".into(), "second".into()]];
+        let cell = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            value => value.to_string(),
+        };
+        rows.extend(differing.iter().map(|(name, a, b)| vec![name.clone(), cell(a), cell(b)]));
+        text.push_str(&format::table(&rows));
+    }
+    text.push_str("\nrelative differences\n");
+    let mut rows = Vec::new();
+    for (name, value) in numbers {
+        let value = match value {
+            Some(0.0) => "equal".into(),
+            Some(_) if name == "nodes" => "differ".into(),
+            Some(value) => format!("{value:.1e}"),
+            None => "not comparable".into(),
+        };
+        rows.push(vec![name.to_owned(), value]);
+    }
+    if let Some(value) = predictions {
+        rows.push(vec!["predictions".into(), format!("{value:.1e}")]);
+    }
+    text.push_str(&format::table(&rows));
+    output::print(&text)
+}
+
+/// What can be compared field by field.
+fn describe(model: &Model) -> Value {
+    let report = model.report();
+    json!({
+        "settings": model.settings(),
+        "schema": model.schema(),
+        "loss": report.loss,
+        "ridge": report.ridge,
+        "rows": model.rows(),
+        "nodes": model.map().width(),
+        "updatable": model.knowledge().is_some(),
+        "weight": model.knowledge().map(|known| known.equations().weight()),
+    })
+}
+
+/// The leaves in which two values differ, with their paths.
+fn compare(path: &str, a: &Value, b: &Value, into: &mut Vec<(String, Value, Value)>) {
+    match (a, b) {
+        (Value::Object(a), Value::Object(b)) => {
+            let mut names: Vec<&String> = a.keys().chain(b.keys()).collect();
+            names.sort();
+            names.dedup();
+            for name in names {
+                let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                let none = &Value::Null;
+                compare(&below, a.get(name).unwrap_or(none), b.get(name).unwrap_or(none), into);
+            }
+        }
+        _ if a == b => {}
+        _ => into.push((path.to_owned(), a.clone(), b.clone())),
+    }
+}
+
+fn same_shape(a: &Model, b: &Model) -> bool {
+    (a.weights().nrows(), a.weights().ncols()) == (b.weights().nrows(), b.weights().ncols())
+}
+
+fn relative(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> f64 {
+    let difference = (a - b).norm_l2();
+    if difference == 0.0 { 0.0 } else { difference / b.norm_l2() }
+}
+
+fn relative_scalers(a: &Model, b: &Model) -> Option<f64> {
+    let equal = a.input_scaler() == b.input_scaler() && a.target_scaler() == b.target_scaler();
+    equal.then_some(0.0)
+}
+
+fn equations<'a>(
+    a: &'a Model,
+    b: &'a Model,
+    part: impl Fn(&'a Model) -> Option<MatRef<'a, f64>>,
+) -> Option<f64> {
+    let (a, b) = (part(a)?, part(b)?);
+    let same = (a.nrows(), a.ncols()) == (b.nrows(), b.ncols());
+    same.then(|| relative(a, b))
+}

@@ -1,0 +1,85 @@
+//! `broadlearn forget`: rows out, as if they had never been learnt.
+
+use super::learn::route_name;
+use super::update::{UpdateArgs, finish, read_rows};
+use crate::context::Context;
+use crate::data_args::{DataArgs, load_model};
+use crate::fault::Fault;
+use crate::{format, output};
+use clap::Args;
+use serde_json::json;
+use std::path::PathBuf;
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  broadlearn forget price.broad withdrawn.csv
+  broadlearn forget price.broad withdrawn.csv --certificate removal.json --verify --history all.csv
+
+The rows leave with the weights with which they came, which the model has on record. A row that is
+not on record is an error, and the model stays as it is.")]
+pub(crate) struct ForgetArgs {
+    /// The model
+    model: PathBuf,
+    /// The rows to forget, as they were learnt (CSV, JSON lines, Parquet, .npy, .npz; gzip too)
+    data: PathBuf,
+    /// Write a certificate of the removal here (JSON)
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+    #[command(flatten)]
+    update: UpdateArgs,
+    #[command(flatten)]
+    table: DataArgs,
+}
+
+pub(crate) fn run(args: &ForgetArgs, context: &Context) -> Result<(), Fault> {
+    let target = args.update.target(&args.model)?;
+    args.certificate.as_deref().map(output::check_folder).transpose()?;
+    let mut model = load_model(&args.model, Some(&args.data))?;
+    let before = model.rows();
+    let samples = read_rows(&model, std::slice::from_ref(&args.data), &args.table, context)?;
+    let removal = model
+        .forget((&samples).into(), &mut context.observer())
+        .map_err(|error| error.within(&args.data.display().to_string()))?;
+    context.end_progress();
+    let verified = args.update.verify(&model, None, &args.table, context)?;
+    if removal.cancellation > 1e6 {
+        context.warn(format_args!(
+            "what is left is {:.0e} times smaller than what was there: some digits are lost; fit anew \
+             where they matter",
+            removal.cancellation
+        ));
+    }
+    let certificate = json!({
+        "model": args.model,
+        "rows_before": before,
+        "rows_forgotten": removal.fingerprints.len(),
+        "rows_left": removal.rows_left,
+        "removed": removal.fingerprints.iter().zip(&removal.weights).map(|(print, weight)| {
+            json!({"fingerprint": format!("{print:016x}"), "weight": weight})
+        }).collect::<Vec<_>>(),
+        "residual": removal.residual,
+        "cancellation": removal.cancellation,
+        "route": route_name(removal.route),
+        "verified_difference": verified,
+        "meaning": "W solves (R + ridge I) W = P of the rows that are left up to the residual; \
+            the fingerprints are no longer on record",
+    });
+    let words = format!(
+        "forgot {}; W solves the equations of the others to {:.1e}",
+        format::plural(removal.fingerprints.len() as u64, "row"),
+        removal.residual
+    );
+    let facts = json!({
+        "rows_forgotten": removal.fingerprints.len(),
+        "residual": removal.residual,
+        "cancellation": removal.cancellation,
+        "route": route_name(removal.route),
+    });
+    finish(&model, target, &words, facts, verified, context)?;
+    if let Some(path) = &args.certificate {
+        let text = serde_json::to_string_pretty(&certificate).unwrap_or_default();
+        output::write_file(path, &(text + "\n"))?;
+    }
+    Ok(())
+}

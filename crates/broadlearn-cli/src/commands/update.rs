@@ -1,0 +1,141 @@
+//! What all commands share that change a model: reading rows by its schema, verifying, saving.
+
+use super::fit::save;
+use crate::context::Context;
+use crate::data_args::{DataArgs, warn_of};
+use crate::fault::Fault;
+use crate::format;
+use broadlearn::data::{Samples, Schema, SchemaReader};
+use broadlearn::{Error, Model};
+use clap::Args;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Where a changed model goes, and how it is checked.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct UpdateArgs {
+    /// Where the changed model goes [default: in place of MODEL]
+    #[arg(long, short, value_name = "FILE")]
+    pub(super) out: Option<PathBuf>,
+    /// Refit from --history with the weights on record and print how far the predictions differ
+    #[arg(long, requires = "history")]
+    verify: bool,
+    /// The tables that the model has learnt so far; DATA need not be named again (repeatable)
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    history: Vec<PathBuf>,
+}
+
+impl UpdateArgs {
+    /// The place of the changed model; a model from stdin has none of its own.
+    pub(super) fn target<'a>(&'a self, model: &'a Path) -> Result<&'a Path, Fault> {
+        let target = self.out.as_deref().unwrap_or(model);
+        if target == Path::new("-") && self.out.is_none() {
+            return Err(Error::setting("out", "nothing, for a model from stdin")
+                .expected("--out FILE, or --out - for stdout")
+                .into());
+        }
+        crate::output::check_folder(target)?;
+        Ok(target)
+    }
+
+    /// An error if a verification was asked for: the rows of a stream are gone when it ends.
+    pub(super) fn refuse_verify(&self) -> Result<(), Fault> {
+        match self.verify {
+            false => Ok(()),
+            true => Err(Error::setting("verify", "a stream")
+                .expected("a table that can be read again")
+                .advice("learn from a file without --stream")
+                .into()),
+        }
+    }
+
+    /// The relative difference of the predictions from those of a refit, if it was asked for.
+    pub(super) fn verify(
+        &self,
+        model: &Model,
+        new: Option<Samples>,
+        table: &DataArgs,
+        context: &Context,
+    ) -> Result<Option<f64>, Fault> {
+        if !self.verify {
+            return Ok(None);
+        }
+        let mut rows = read_rows(model, &self.history, table, context)?;
+        if let Some(new) = new {
+            rows.append(new);
+        }
+        let refit = model.refit((&rows).into(), &mut context.observer())?;
+        context.end_progress();
+        let difference = model.difference(&refit, rows.x.as_ref())?;
+        context.say(format_args!("verified: predictions differ from a refit by {difference:.1e}"));
+        Ok(Some(difference))
+    }
+}
+
+/// All rows of these tables, by the schema of a model.
+pub(super) fn read_rows(
+    model: &Model,
+    paths: &[PathBuf],
+    table: &DataArgs,
+    context: &Context,
+) -> Result<Samples, Fault> {
+    let (samples, _) = read_by_schema(model, model.schema(), paths, false, false, table, context)?;
+    Ok(samples)
+}
+
+/// All rows of these tables, and the classes that the schema did not know.
+pub(super) fn read_by_schema(
+    model: &Model,
+    schema: &Schema,
+    paths: &[PathBuf],
+    new_classes: bool,
+    drop_missing_target: bool,
+    table: &DataArgs,
+    context: &Context,
+) -> Result<(Samples, Vec<String>), Fault> {
+    let mut all: Option<Samples> = None;
+    let mut fresh = Vec::new();
+    for path in paths {
+        let reader = table.open_for(model, path)?;
+        let mut reader = SchemaReader::new(reader, schema, true, drop_missing_target)?;
+        if new_classes {
+            reader = reader.accepting_new_classes();
+        }
+        let samples = reader.read_to_end(&mut context.observer()).map_err(|error| {
+            let unknown = error.to_string().contains("which the model does not know");
+            if unknown { error.advice("add the class with learn --new-classes") } else { error }
+        })?;
+        context.end_progress();
+        fresh = reader.new_classes().to_vec();
+        warn_of(reader.surprises(), schema, context);
+        match &mut all {
+            None => all = Some(samples),
+            Some(all) => all.append(samples),
+        }
+    }
+    let none = || Error::setting("DATA", "no table").expected("at least one");
+    Ok((all.ok_or_else(none)?, fresh))
+}
+
+/// Saves the changed model and says so, in words or as JSON.
+pub(super) fn finish(
+    model: &Model,
+    target: &Path,
+    words: &str,
+    mut facts: Value,
+    verified: Option<f64>,
+    context: &Context,
+) -> Result<(), Fault> {
+    save(model, target)?;
+    if context.json && target != Path::new("-") {
+        facts["model"] = json!(target);
+        facts["rows"] = json!(model.rows());
+        facts["nodes"] = json!(model.map().width());
+        facts["verified_difference"] = json!(verified);
+        return crate::output::print_json(&facts);
+    }
+    let rows = format::plural(model.rows(), "row");
+    let nodes = format::plural(model.map().width() as u64, "node");
+    context.say(format_args!("{words}\nwrote {}: {rows}, {nodes}", target.display()));
+    Ok(())
+}
