@@ -4,9 +4,13 @@
 //! go out as rank-r updates or as sums with a new factor, whichever costs less; nodes border the
 //! equations and the factor; disjoint sets of rows add. Every change equals a fit from the beginning
 //! with the same sample weights.
+//!
+//! [`published`] holds the formulas of the paper instead, corrected, for comparison: no other part
+//! of the library uses them.
 
 pub mod knowledge;
 pub mod ledger;
+pub mod published;
 
 pub use knowledge::{Knowledge, Route};
 pub use ledger::Ledger;
