@@ -22,6 +22,8 @@ use broadlearn::faer::prelude::Solve;
 use broadlearn::faer::{self, Accum, Mat, MatRef, Par, Side};
 use broadlearn::features::draw::{Purpose, Stream};
 use broadlearn::increment::published::{CarriedInverse, PseudoInverse, Rows};
+use broadlearn::increment::{Knowledge, Ledger};
+use broadlearn::state::NormalEquations;
 use std::time::Instant;
 
 const ROWS: usize = 4000;
@@ -96,7 +98,49 @@ impl Update for PseudoInverse {
     }
 }
 
-// Here is the place for the library's own way: the Cholesky factor, bordered and updated.
+/// The library's own way: the Cholesky factor, bordered and updated.
+struct CholeskyFactor {
+    knowledge: Knowledge,
+    w: Mat<f64>,
+}
+
+impl Update for CholeskyFactor {
+    fn start(u: MatRef<'_, f64>, y: MatRef<'_, f64>, ridge: f64) -> Result<Self> {
+        let equations = NormalEquations::of(u.to_owned(), y, None);
+        let mut knowledge = Knowledge::new(equations, ridge, Ledger::default());
+        let w = knowledge.solve()?;
+        Ok(Self { knowledge, w })
+    }
+
+    fn add_columns(
+        &mut self,
+        u: MatRef<'_, f64>,
+        y: MatRef<'_, f64>,
+        columns: MatRef<'_, f64>,
+    ) -> Result<()> {
+        let (old, new) = (u.ncols(), columns.ncols());
+        let mut r = Mat::zeros(new, old + new);
+        r.subcols_mut(0, old).copy_from(columns.transpose() * u);
+        r.subcols_mut(old, new).copy_from(columns.transpose() * columns);
+        let p = columns.transpose() * y;
+        self.knowledge = self.knowledge.clone().border(r.as_ref(), p.as_ref())?;
+        self.w = self.knowledge.solve()?;
+        Ok(())
+    }
+
+    fn add_rows(&mut self, u: MatRef<'_, f64>, y: MatRef<'_, f64>) -> Result<()> {
+        self.knowledge.add_rows(&vec![1.0; u.nrows()], &mut |rows| {
+            let block = |matrix: MatRef<'_, f64>| matrix.subrows(rows.start, rows.len()).to_owned();
+            Ok((block(u), block(y)))
+        })?;
+        self.w = self.knowledge.solve()?;
+        Ok(())
+    }
+
+    fn w(&self) -> MatRef<'_, f64> {
+        self.w.as_ref()
+    }
+}
 
 #[derive(Clone, Copy)]
 enum Way {
@@ -141,7 +185,7 @@ fn main() {
         for way in [Way::Nodes, Way::Rows] {
             for ridge in RIDGES {
                 run::<CarriedInverse>("carried inverse", way, ridge, &data, Some(&exact));
-                // And here the line of the Cholesky factor.
+                run::<CholeskyFactor>("Cholesky factor", way, ridge, &data, Some(&exact));
             }
             run::<PseudoInverse>("pseudo-inverse", way, 0.0, &data, None);
         }

@@ -110,6 +110,13 @@ impl Qr {
     }
 }
 
+/// Singular values up to this count as 0: max(m, n) eps times the largest, which is NumPy's rule, but
+/// at least 1000 eps. Of 7797 rank-deficient 9 x 19 matrices faer's decomposition left 24 with
+/// values of up to 101 eps where 0 was right.
+pub(crate) fn rank_cut(rows: usize, columns: usize, largest: f64) -> f64 {
+    rows.max(columns).max(1000) as f64 * f64::EPSILON * largest
+}
+
 /// A column of a column-major matrix as a slice.
 ///
 /// # Panics

@@ -2,10 +2,11 @@
 
 use super::Ledger;
 use crate::error::{Error, Result};
-use crate::linalg::{parallelism, product, squared_norm};
+use crate::linalg::{parallelism, product, row_blocks, squared_norm};
 use crate::solve::factor::Factor;
 use crate::state::NormalEquations;
 use faer::{Accum, Mat, MatRef};
+use std::ops::Range;
 
 /// How a change of the equations reached their factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,9 @@ pub enum Route {
     /// A new factor of the new equations, L^3 / 3 flops.
     Refactored,
 }
+
+/// Gives U and Y of a range of rows.
+pub type Blocks<'a> = dyn FnMut(Range<usize>) -> Result<(Mat<f64>, Mat<f64>)> + 'a;
 
 /// What a model has learnt: R = U' Λ U and P = U' Λ Y, the Cholesky factor of R + γ I, and the
 /// [`Ledger`] of rows with their weights Λ.
@@ -34,7 +38,8 @@ pub struct Knowledge {
 }
 
 impl Knowledge {
-    pub(crate) fn new(equations: NormalEquations, ridge: f64, ledger: Ledger) -> Self {
+    /// Knowledge of these equations, whose rows are on record in this ledger.
+    pub fn new(equations: NormalEquations, ridge: f64, ledger: Ledger) -> Self {
         Self { equations, ridge, factor: None, updates: 0, ledger, decayed: false }
     }
 
@@ -104,7 +109,10 @@ impl Knowledge {
     }
 
     /// W = (R + γ I)^-1 P.
-    pub(crate) fn solve(&mut self) -> Result<Mat<f64>> {
+    ///
+    /// # Errors
+    /// If R + γ I is not positive definite in double precision.
+    pub fn solve(&mut self) -> Result<Mat<f64>> {
         self.factor()?;
         match &self.factor {
             Some(factor) => Ok(factor.solve(self.equations.p(), parallelism())),
@@ -116,58 +124,69 @@ impl Knowledge {
     /// of the speed of a factor's L^3 / 3 (measured at L = 200, 600 and 2000). After L updated rows
     /// the factor is computed anew in any case: that costs L^2 / 3 flops a row and keeps rounding
     /// errors from adding up.
-    pub(crate) fn is_few(&self, rows: usize) -> bool {
+    fn is_few(&self, rows: usize) -> bool {
         12 * rows <= self.nodes() && self.updates + rows as u64 <= self.nodes() as u64
     }
 
-    /// Adds a few rows with their weights, `u` being overwritten; `false`, with nothing changed, if
-    /// the factor cannot be updated.
-    pub(crate) fn add_few(
-        &mut self,
-        mut u: Mat<f64>,
-        y: MatRef<'_, f64>,
-        weights: &[f64],
-    ) -> Result<bool> {
-        let mut v = weighted_columns(u.as_ref(), weights);
-        if !self.factor()?.update(v.as_mut(), 1.0) {
+    /// Adds rows with their weights. `blocks` gives U and Y of a range of them, and is asked for all
+    /// in order. The ledger is left to the caller. Nothing is changed on error.
+    ///
+    /// # Errors
+    /// Those of `blocks`, and equations that are not positive definite.
+    pub fn add_rows(&mut self, weights: &[f64], blocks: &mut Blocks<'_>) -> Result<Route> {
+        if self.is_few(weights.len()) {
+            let (mut u, y) = blocks(0..weights.len())?;
+            let mut v = weighted_columns(u.as_ref(), weights);
+            if self.factor()?.update(v.as_mut(), 1.0) {
+                self.updates += weights.len() as u64;
+                self.equations.add(u.as_mut(), y.as_ref(), Some(weights), parallelism());
+                return Ok(Route::Updated);
+            }
             self.factor = None;
-            return Ok(false);
         }
-        self.updates += u.nrows() as u64;
-        self.equations.add(u.as_mut(), y, Some(weights), parallelism());
-        Ok(true)
+        let mut equations = self.equations.clone();
+        for range in row_blocks(weights.len()) {
+            let (mut u, y) = blocks(range.clone())?;
+            equations.add(u.as_mut(), y.as_ref(), Some(&weights[range]), parallelism());
+        }
+        self.replace(equations)?;
+        Ok(Route::Refactored)
     }
 
-    /// Takes a few rows out that came in with these weights, `u` being overwritten; `false`, with
-    /// nothing changed, if the factor cannot be updated safely.
+    /// Takes rows out that came in with these weights; else as [`add_rows`](Self::add_rows).
     ///
     /// A downdate loses about 1 / (1 - h) of the precision, h being the share (leverage) that the
-    /// rows have in their own fit: |F^-1 v|^2, summed over the rows for a bound.
-    pub(crate) fn remove_few(
-        &mut self,
-        mut u: Mat<f64>,
-        y: MatRef<'_, f64>,
-        weights: &[f64],
-    ) -> Result<bool> {
-        let mut v = weighted_columns(u.as_ref(), weights);
-        let mut leverage = v.clone();
-        self.factor()?.solve_lower_in_place(leverage.as_mut());
-        if squared_norm(leverage.as_ref()) > 0.99 {
-            return Ok(false);
+    /// rows have in their own fit: |F^-1 v|^2, summed over the rows for a bound. Where h is large, or
+    /// the rows are many, the factor is computed from R - U' Λ U.
+    ///
+    /// # Errors
+    /// Those of `blocks`; `Numeric` if what would remain is not positive definite.
+    pub fn remove_rows(&mut self, weights: &[f64], blocks: &mut Blocks<'_>) -> Result<Route> {
+        if self.is_few(weights.len()) {
+            let (mut u, y) = blocks(0..weights.len())?;
+            let mut v = weighted_columns(u.as_ref(), weights);
+            let mut leverage = v.clone();
+            let mut factor = self.factor()?.clone();
+            factor.solve_lower_in_place(leverage.as_mut());
+            if squared_norm(leverage.as_ref()) < 0.99 && factor.update(v.as_mut(), -1.0) {
+                self.factor = Some(factor);
+                self.updates += weights.len() as u64;
+                self.equations.remove(u.as_mut(), y.as_ref(), Some(weights), parallelism());
+                return Ok(Route::Updated);
+            }
         }
-        let mut factor = self.factor()?.clone();
-        if !factor.update(v.as_mut(), -1.0) {
-            return Ok(false);
+        let mut equations = self.equations.clone();
+        for range in row_blocks(weights.len()) {
+            let (mut u, y) = blocks(range.clone())?;
+            equations.remove(u.as_mut(), y.as_ref(), Some(&weights[range]), parallelism());
         }
-        self.factor = Some(factor);
-        self.updates += u.nrows() as u64;
-        self.equations.remove(u.as_mut(), y, Some(weights), parallelism());
-        Ok(true)
+        self.replace(equations)?;
+        Ok(Route::Refactored)
     }
 
     /// Puts other equations for the same nodes in place of these, with a new factor. Nothing is
     /// changed on error.
-    pub(crate) fn replace(&mut self, equations: NormalEquations) -> Result<()> {
+    fn replace(&mut self, equations: NormalEquations) -> Result<()> {
         self.factor = Some(self.factored(&equations)?);
         self.updates = 0;
         self.equations = equations;
@@ -189,8 +208,12 @@ impl Knowledge {
         self.equations.add_outputs(count);
     }
 
-    /// Knowledge about further nodes: `r` holds the new rows of R, `p` those of P.
-    pub(crate) fn border(mut self, r: MatRef<'_, f64>, p: MatRef<'_, f64>) -> Result<Self> {
+    /// Knowledge about further nodes: `r` holds the new rows of R, for old and new nodes, `p` those of
+    /// P.
+    ///
+    /// # Errors
+    /// If the larger R + γ I is not positive definite in double precision.
+    pub fn border(mut self, r: MatRef<'_, f64>, p: MatRef<'_, f64>) -> Result<Self> {
         let ridge = self.ridge;
         let factor = self.factor()?.border(r, ridge, parallelism())?;
         let equations = self.equations.border(r, p);

@@ -12,5 +12,5 @@ pub mod knowledge;
 pub mod ledger;
 pub mod published;
 
-pub use knowledge::{Knowledge, Route};
+pub use knowledge::{Blocks, Knowledge, Route};
 pub use ledger::Ledger;

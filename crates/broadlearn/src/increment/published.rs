@@ -41,7 +41,7 @@
 //! ```
 
 use crate::error::{Error, Result};
-use crate::linalg::{parallelism, product, scale_rows, worth};
+use crate::linalg::{parallelism, product, rank_cut, scale_rows, worth};
 use crate::solve::factor::Factor;
 use crate::state::NormalEquations;
 use faer::diag::Diag;
@@ -77,7 +77,7 @@ impl PseudoInverse {
         finite(&[u, y])?;
         let svd = Svd::new(u, ComputeSvdVectors::Thin)?;
         let largest = svd.singular.first().copied().unwrap_or(0.0);
-        let cut = rounding(u.nrows(), u.ncols()) * largest;
+        let cut = rank_cut(u.nrows(), u.ncols(), largest);
         let inverse = svd.inverse(svd.rank(cut));
         let w = times(inverse.as_ref(), y);
         bounded(&[inverse.as_ref(), w.as_ref()])?;
@@ -178,8 +178,8 @@ impl Border {
         c -= times(u, slip.as_ref());
         d += slip;
 
-        let cut =
-            rounding(u.nrows(), u.ncols() + v.ncols()) * (v.norm_l2() + u.norm_l2() * d.norm_l2());
+        let size = v.norm_l2() + u.norm_l2() * d.norm_l2();
+        let cut = rank_cut(u.nrows(), u.ncols() + v.ncols(), size);
         let svd = Svd::new(c.as_ref(), ComputeSvdVectors::Full)?;
         let rank = svd.rank(cut);
         let mut b = svd.inverse(rank);
@@ -426,13 +426,6 @@ impl Svd {
         }
         times(right.as_ref(), self.left.subcols(0, rank).transpose())
     }
-}
-
-/// The relative size up to which singular values of an m x n matrix may be rounding errors: NumPy's
-/// rule, max(m, n) eps, but not below 1000 eps. faer's singular values of small matrices that are
-/// exactly rank-deficient were seen to be off by up to 101 eps (9 x 19, some 0.3 % above the rule).
-fn rounding(m: usize, n: usize) -> f64 {
-    m.max(n).max(1000) as f64 * f64::EPSILON
 }
 
 fn times(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {

@@ -3,7 +3,7 @@
 use super::Model;
 use super::rows::{Kept, Labelled, target_matrix};
 use crate::data::{TargetSchema, Targets};
-use crate::error::{Error, Result};
+use crate::error::{Category, Error, Result};
 use crate::increment::ledger::fingerprints;
 use crate::increment::{Knowledge, Route};
 use crate::linalg::{parallelism, product, row_blocks, squared_norm};
@@ -11,6 +11,7 @@ use crate::preprocess::ScaledRows;
 use crate::progress::{Observer, report};
 use crate::solve::Loss;
 use faer::{Accum, Mat, MatRef};
+use std::ops::Range;
 
 /// How rows are learnt.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -442,32 +443,17 @@ impl Model {
     ) -> Result<Route> {
         let (n, inputs) = (rows.x.nrows(), self.scaled(rows.x));
         let y = self.scaled_targets(rows);
-        if knowledge.is_few(n) {
-            let u = self.map.state(inputs.block(0..n).as_ref());
-            let done = match sign {
-                Sign::Add => knowledge.add_few(u, y.as_ref(), weights)?,
-                Sign::Remove => knowledge.remove_few(u, y.as_ref(), weights)?,
-            };
-            if done {
-                return Ok(Route::Updated);
-            }
-        }
-        let mut equations = knowledge.equations().clone();
-        for range in row_blocks(n) {
+        let blocks = &mut |range: Range<usize>| {
             report(observer, "adding up rows", range.start as u64, Some(n as u64))?;
-            let mut u = self.map.state(inputs.block(range.clone()).as_ref());
-            let y = y.subrows(range.start, range.len());
-            let weights = Some(&weights[range]);
-            match sign {
-                Sign::Add => equations.add(u.as_mut(), y, weights, parallelism()),
-                Sign::Remove => equations.remove(u.as_mut(), y, weights, parallelism()),
-            }
+            let u = self.map.state(inputs.block(range.clone()).as_ref());
+            Ok((u, y.subrows(range.start, range.len()).to_owned()))
+        };
+        match sign {
+            Sign::Add => knowledge.add_rows(weights, blocks),
+            Sign::Remove => knowledge.remove_rows(weights, blocks).map_err(|error| {
+                if error.category() == Category::Numeric { never_learnt() } else { error }
+            }),
         }
-        knowledge.replace(equations).map_err(|error| match sign {
-            Sign::Add => error,
-            Sign::Remove => never_learnt(),
-        })?;
-        Ok(Route::Refactored)
     }
 }
 

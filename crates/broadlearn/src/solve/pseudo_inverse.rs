@@ -2,10 +2,11 @@
 //!
 //! Rows are folded block by block into a triangle, [T; U_block] = Q [T'; 0], which keeps U⁺ out of
 //! memory and, unlike the normal equations, does not square the condition number. Singular values of
-//! T up to `max(N, L) eps s_max` count as zero: NumPy's rule for the rank.
+//! T up to `max(N, L, 1000) eps s_max` count as zero: NumPy's rule for the rank, but for small
+//! matrices, whose singular values of 0 come out of faer as up to a hundred eps s_max.
 
 use crate::error::{Error, Result};
-use crate::linalg::{Qr, product, scale_rows};
+use crate::linalg::{Qr, product, rank_cut, scale_rows};
 use crate::state::StateRows;
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -72,7 +73,7 @@ fn least_norm(triangle: &Mat<f64>, right: &Mat<f64>, rows: usize) -> Result<(Mat
     })?;
     let singular = singular.column_vector();
     let largest = singular.iter().copied().fold(0.0, f64::max);
-    let cut = rows.max(n) as f64 * f64::EPSILON * largest;
+    let cut = rank_cut(rows, n, largest);
     let rank = singular.iter().filter(|&&value| value > cut).count();
     let mut rotated = Mat::zeros(rank, right.ncols());
     let left = left.subcols(0, rank);

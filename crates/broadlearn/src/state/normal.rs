@@ -1,6 +1,6 @@
 //! The weighted normal equations R = U' Λ U, P = U' Λ Y.
 
-use crate::linalg::{scale_rows, slice_of_column, worth};
+use crate::linalg::{parallelism, scale_rows, slice_of_column, worth};
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
@@ -29,6 +29,26 @@ impl NormalEquations {
     pub fn from_parts(r: Mat<f64>, p: Mat<f64>, rows: u64, weight: f64) -> Option<Self> {
         let fits = r.nrows() == r.ncols() && r.nrows() == p.nrows();
         fits.then_some(Self { r, p, rows, weight })
+    }
+
+    /// The equations of these rows, with their sample weights (1 if not given).
+    ///
+    /// ```
+    /// use broadlearn::{faer::mat, state::NormalEquations};
+    /// let (u, y) = (mat![[1.0, 2.0], [1.0, 3.0]], mat![[5.0], [7.0]]);
+    /// let equations = NormalEquations::of(u, y.as_ref(), Some(&[1.0, 2.0]));
+    /// assert!((equations.r()[(1, 0)] - 8.0).abs() < 1e-14);
+    /// assert!((equations.p()[(0, 0)] - 19.0).abs() < 1e-14);
+    /// assert_eq!((equations.rows(), equations.weight()), (2, 3.0));
+    /// ```
+    ///
+    /// # Panics
+    /// If the shapes do not match.
+    pub fn of(mut u: Mat<f64>, y: MatRef<'_, f64>, weights: Option<&[f64]>) -> Self {
+        assert!(u.nrows() == y.nrows() && weights.is_none_or(|w| w.len() == u.nrows()));
+        let mut equations = Self::empty(u.ncols(), y.ncols());
+        equations.add(u.as_mut(), y, weights, parallelism());
+        equations
     }
 
     /// R = U' Λ U; only its lower triangle is meaningful.
