@@ -15,15 +15,25 @@ pub(crate) const SUMMARY: &str = "time the library against NumPy";
 
 /// For `cargo xtask bench --help`.
 pub(crate) const HELP: &str = "\
-cargo xtask bench mnist [--threads N] [--runs K]
+cargo xtask bench mnist|increments|rows|digits [--threads N] [--runs K]
 
-MNIST, 60 000 rows, 10 x 10 feature and 5000 enhancement nodes, ridge 1e-5: the release build of
+mnist: MNIST, 60 000 rows, 10 x 10 feature and 5000 enhancement nodes, ridge 1e-5: the release build of
 crates/broadlearn/examples/mnist.rs and xtask/bench/mnist.py (NumPy, SciPy, OpenBLAS, the same map,
 the same arithmetic) in turn. Prints a table of the seconds: the best run and, in brackets, the worst.
-Nothing else should run on the machine meanwhile. docs/benchmarks.md explains the table.
 
-  --threads N   threads of either; all cores unless given
-  --runs K      runs of either, 3 unless given
+increments: the paper's Tables IV, V and VI on MNIST through learn and grow
+(crates/broadlearn/examples/increments.rs), K networks, and their cost in units of a refit.
+
+rows: rows learnt per second at 600 nodes (examples/row_updates.rs) against recursive least squares
+in NumPy (xtask/bench/rows.py), in turn, one thread each unless given.
+
+digits: what updates of a Cholesky factor, a carried inverse and a pseudo-inverse lose
+(examples/lost_digits.rs).
+
+Nothing else should run on the machine meanwhile. docs/benchmarks.md explains the tables.
+
+  --threads N   threads; all cores unless given
+  --runs K      runs, 3 unless given
 
 The data are mnist_train.npz and mnist_test.npz in BROADLEARN_DATA or data/: `cargo xtask data mnist`.";
 
@@ -45,7 +55,7 @@ const ROWS: &[(&str, &[&str], &[&str])] = &[
 
 /// Runs the command.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let (mut threads, mut runs, mut is_named) = (0, 3, false);
+    let (mut threads, mut runs, mut name) = (None, 3, None);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let mut number = || -> Result<usize> {
@@ -53,28 +63,75 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             text.parse().with_context(|| format!("{argument} {text}: not a number"))
         };
         match argument.as_str() {
-            "--threads" => threads = number()?,
+            "--threads" => threads = Some(number()?.max(1)),
             "--runs" => runs = number()?.max(1),
-            "mnist" => is_named = true,
+            "mnist" | "increments" | "rows" | "digits" => name = Some(argument.as_str()),
             _ => bail!("no option '{argument}'\n\n{HELP}"),
         }
     }
-    if !is_named {
-        bail!("which benchmark?\n\n{HELP}");
+    let all = std::thread::available_parallelism()?.get();
+    match name {
+        Some("mnist") => mnist(threads.unwrap_or(all), runs),
+        Some("increments") => {
+            let folder = mnist_folder()?;
+            let mut command = Command::new(example("increments")?);
+            command.arg(&folder).arg(runs.to_string());
+            run::run(command.env("RAYON_NUM_THREADS", threads.unwrap_or(all).to_string()))
+        }
+        Some("rows") => rows(threads.unwrap_or(1), runs),
+        Some("digits") => run::run(&mut Command::new(example("lost_digits")?)),
+        _ => bail!("which benchmark?\n\n{HELP}"),
     }
-    if threads == 0 {
-        threads = std::thread::available_parallelism()?.get();
+}
+
+/// Builds an example of the library for release; where it is.
+fn example(name: &str) -> Result<PathBuf> {
+    let build = ["build", "--release", "--quiet", "--package", "broadlearn", "--example", name];
+    run::run(&mut run::cargo(&build))?;
+    Ok(target_folder().join("release").join("examples").join(name))
+}
+
+/// Rows per second, the library and NumPy in turn.
+fn rows(threads: usize, runs: usize) -> Result<()> {
+    let python = venv::ensure()?;
+    let program = example("row_updates")?;
+    let script = crate::root().join("xtask").join("bench").join("rows.py");
+    let (mut ours, mut numpy) = (Vec::new(), Vec::new());
+    for round in 1..=runs {
+        println!("\n==> {round}/{runs}");
+        let mut command = Command::new(&program);
+        ours.push(figures(command.env("RAYON_NUM_THREADS", threads.to_string()))?);
+        let mut command = Command::new(&python);
+        command.arg("-I").arg(&script);
+        numpy.push(figures(command.env("OPENBLAS_NUM_THREADS", threads.to_string()))?);
     }
-    mnist(threads, runs)
+    println!("\n| rows per second, {runs} runs each | broadlearn | NumPy | ratio |");
+    println!("|---|---|---|---|");
+    for (title, mine, theirs) in [
+        ("one row in a call", "single", "single"),
+        ("one by one, many in a call", "one_by_one", "single"),
+        ("in batches of 256", "batched", "batched"),
+    ] {
+        if let (Some(mine), Some(theirs)) =
+            (Spread::of(&ours, &[mine]), Spread::of(&numpy, &[theirs]))
+        {
+            println!(
+                "| {title} | {:.0} to {:.0} | {:.0} to {:.0} | {:.1} |",
+                mine.least,
+                mine.most,
+                theirs.least,
+                theirs.most,
+                mine.most / theirs.most
+            );
+        }
+    }
+    Ok(())
 }
 
 fn mnist(threads: usize, runs: usize) -> Result<()> {
     let folder = mnist_folder()?;
     let python = venv::ensure()?;
-    let example =
-        ["build", "--release", "--quiet", "--package", "broadlearn", "--example", "mnist"];
-    run::run(&mut run::cargo(&example))?;
-    let program = target_folder().join("release").join("examples").join("mnist");
+    let program = example("mnist")?;
     let script = crate::root().join("xtask").join("bench").join("mnist.py");
     let model = env::temp_dir().join(format!("xtask-bench-{}.broad", std::process::id()));
 

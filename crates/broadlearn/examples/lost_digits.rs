@@ -123,15 +123,15 @@ impl Update for CholeskyFactor {
         r.subcols_mut(0, old).copy_from(columns.transpose() * u);
         r.subcols_mut(old, new).copy_from(columns.transpose() * columns);
         let p = columns.transpose() * y;
-        self.knowledge = self.knowledge.clone().border(r.as_ref(), p.as_ref())?;
+        self.knowledge = self.knowledge.border(r.as_ref(), p.as_ref())?;
         self.w = self.knowledge.solve()?;
         Ok(())
     }
 
     fn add_rows(&mut self, u: MatRef<'_, f64>, y: MatRef<'_, f64>) -> Result<()> {
-        self.knowledge.add_rows(&vec![1.0; u.nrows()], &mut |rows| {
-            let block = |matrix: MatRef<'_, f64>| matrix.subrows(rows.start, rows.len()).to_owned();
-            Ok((block(u), block(y)))
+        self.knowledge.add_rows(&vec![1.0; u.nrows()], &mut |rows, mut into| {
+            into.copy_from(u.subrows(rows.start, rows.len()));
+            Ok(y.subrows(rows.start, rows.len()).to_owned())
         })?;
         self.w = self.knowledge.solve()?;
         Ok(())

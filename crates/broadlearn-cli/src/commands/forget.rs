@@ -1,7 +1,7 @@
 //! `broadlearn forget`: rows out, as if they had never been learnt.
 
 use super::learn::route_name;
-use super::update::{UpdateArgs, finish, read_rows};
+use super::update::{UpdateArgs, about, finish, read_rows};
 use crate::context::Context;
 use crate::data_args::{DataArgs, load_model};
 use crate::fault::Fault;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ForgetArgs, context: &Context) -> Result<(), Fault> {
     let samples = read_rows(&model, std::slice::from_ref(&args.data), &args.table, context)?;
     let removal = model
         .forget((&samples).into(), &mut context.observer())
-        .map_err(|error| error.within(&args.data.display().to_string()))?;
+        .map_err(|error| about(error, &args.data))?;
     context.end_progress();
     let verified = args.update.verify(&model, None, &args.table, context)?;
     if removal.cancellation > 1e6 {

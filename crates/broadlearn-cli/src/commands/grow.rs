@@ -55,7 +55,7 @@ pub(crate) fn run(args: &GrowArgs, context: &Context) -> Result<(), Fault> {
     };
     let grown = model.grow(growth, (&samples).into(), &mut context.observer())?;
     context.end_progress();
-    let verified = args.update.verify(&grown, None, &args.table, context)?;
+    let verified = args.update.verify(&grown, Some(samples), &args.table, context)?;
     let new = grown.map().width() - model.map().width();
     let words = format!("added {}", format::plural(new as u64, "node"));
     finish(&grown, target, &words, json!({"nodes_added": new}), verified, context)

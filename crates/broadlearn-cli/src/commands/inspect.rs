@@ -33,7 +33,9 @@ pub(crate) fn run(args: &InspectArgs, context: &Context) -> Result<(), Fault> {
             "inputs": model.map().inputs(),
             "nodes": model.map().width(),
             "outputs": model.weights().ncols(),
-            "updatable": model.knowledge().is_some(),
+            "updatable": model.knowledge().is_some() && model.report().ridge.is_some(),
+            "rows_on_record": model.knowledge().map_or(0, |known| known.ledger().len()),
+            "groups": model.map().groups().len(),
             "schema": model.schema(),
             "settings": model.settings(),
             "report": model.report(),
@@ -68,7 +70,7 @@ pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
         })
         .collect();
     line("inputs", format!("{}: {}", names.len(), abridged(&names)));
-    line("trained on", format::plural(model.rows(), "row"));
+    line("learnt from", format::plural(model.rows(), "row"));
     let settings = model.settings();
     line("recipe", settings.recipe().name().into());
     let (mut features, mut enhancement) = (0, 0);
@@ -115,7 +117,14 @@ pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
     line("seed", settings.seed().to_string());
     line(
         "updatable",
-        if model.knowledge().is_some() { "yes (keeps R and P)" } else { "no (compact)" }.into(),
+        match model.knowledge() {
+            None => "no (compact)".into(),
+            Some(_) if report.ridge.is_none() => "no (pseudo-inverse)".into(),
+            Some(known) if known.is_complete() => "yes; all rows are on record".into(),
+            Some(known) => {
+                format!("yes; {} on record", format::plural(known.ledger().len() as u64, "row"))
+            }
+        },
     );
     lines
 }

@@ -1,7 +1,7 @@
 //! `broadlearn learn`: further rows, without the earlier ones.
 
 use super::stream::{StreamArgs, run_stream};
-use super::update::{UpdateArgs, finish, read_by_schema};
+use super::update::{UpdateArgs, about, finish, read_by_schema};
 use crate::context::Context;
 use crate::data_args::{DataArgs, load_model};
 use crate::fault::Fault;
@@ -56,7 +56,7 @@ pub(crate) struct LearnArgs {
 
 impl LearnArgs {
     pub(super) fn learning(&self) -> Learning {
-        Learning { forgetting: self.forgetting, quarantine: self.quarantine }
+        Learning { forgetting: self.forgetting, quarantine: self.quarantine, one_by_one: false }
     }
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &LearnArgs, context: &Context) -> Result<(), Fault> {
     }
     let learnt = model
         .learn((&samples).into(), args.learning(), &mut context.observer())
-        .map_err(|error| error.within(&args.data.display().to_string()))?;
+        .map_err(|error| about(error, &args.data))?;
     context.end_progress();
     if let (Some(path), false) = (&args.quarantine_out, learnt.quarantined.is_empty()) {
         let mut side = super::stream::Quarantine::open(path, model.schema())?;

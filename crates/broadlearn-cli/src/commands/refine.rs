@@ -60,7 +60,7 @@ pub(crate) fn run(args: &RefineArgs, context: &Context) -> Result<(), Fault> {
     model.refine((&samples).into(), refinement, &mut context.observer())?;
     let after = model.drift((&samples).into(), &mut context.observer())?;
     context.end_progress();
-    let verified = args.update.verify(&model, None, &args.table, context)?;
+    let verified = args.update.verify(&model, Some(samples), &args.table, context)?;
     let report = model.report();
     let text = format!(
         "refined in {}: drift of the weights {}, before {}",

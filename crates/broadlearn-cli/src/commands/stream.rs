@@ -7,8 +7,8 @@ use crate::context::{self, Context};
 use crate::data_args::{load_model, warn_of};
 use crate::fault::Fault;
 use crate::{format, output};
-use broadlearn::data::{Block, Samples, Schema, SchemaReader, Surprises, TargetSchema, Targets};
-use broadlearn::model::Learnt;
+use broadlearn::data::{Samples, Schema, SchemaReader, Surprises, TargetSchema, Targets};
+use broadlearn::model::{Learning, Learnt};
 use broadlearn::{Error, Model, Predictions, unobserved};
 use clap::Args;
 use serde_json::json;
@@ -23,7 +23,8 @@ pub(crate) struct StreamArgs {
     /// Treat DATA as a stream even if it is a file
     #[arg(long)]
     pub(super) stream: bool,
-    /// Rows that are weighed and learnt together [default: 1]
+    /// Rows that are weighed together, by the model before all of them [default: 1, each row by the
+    /// model that has learnt the rows before it]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch: Option<u32>,
     /// Write the prediction for every row, made before it is learnt, here as CSV (- for stdout)
@@ -60,6 +61,9 @@ impl StreamArgs {
     }
 }
 
+/// Rows that are learnt one by one in one call, if so many are there.
+const TOGETHER: usize = 512;
+
 pub(super) fn run_stream(args: &LearnArgs, context: &Context) -> Result<(), Fault> {
     let target = args.update.target(&args.model)?;
     args.update.refuse_verify()?;
@@ -84,7 +88,6 @@ pub(super) fn run_stream(args: &LearnArgs, context: &Context) -> Result<(), Faul
             .as_deref()
             .map(|path| Quarantine::open(path, &schema))
             .transpose()?,
-        pending: None,
         score: Progressive::default(),
         learnt: 0,
         quarantined: 0,
@@ -115,8 +118,6 @@ struct Run<'a> {
     context: &'a Context,
     predictions: Option<Live>,
     quarantine: Option<Quarantine>,
-    /// Rows that wait until the batch is full.
-    pending: Option<Samples>,
     score: Progressive,
     learnt: u64,
     quarantined: u64,
@@ -128,15 +129,19 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn follow(&mut self, reader: &mut SchemaReader<'_>) -> Result<(), Fault> {
-        let batch = self.args.stream.batch.unwrap_or(1) as usize;
+        // One by one, rows need not wait for each other: those that are there go together.
+        let batch = self.args.stream.batch.map_or(1, |batch| batch as usize);
+        let most = if batch == 1 { TOGETHER } else { batch };
+        let mut pending: Option<Samples> = None;
         let mut known = 0;
         loop {
-            let waiting = self.pending.as_ref().map_or(0, Samples::len);
-            let block = match reader.next_block(batch - waiting) {
+            let waiting = pending.as_ref().map_or(0, Samples::len);
+            let block = match reader.next_block(most - waiting) {
                 Ok(Some(block)) => block,
                 Ok(None) => break,
                 Err(error) => {
-                    self.learn()?;
+                    // The rows before the bad one are good.
+                    self.learn(pending)?;
                     return Err(error.into());
                 }
             };
@@ -144,36 +149,34 @@ impl Run<'_> {
                 self.model.add_classes(&reader.new_classes()[known..])?;
                 known = reader.new_classes().len();
             }
-            self.take(block)?;
-            if self.pending.as_ref().is_some_and(|pending| pending.len() >= batch) {
-                self.learn()?;
+            let Some(targets) = block.targets else { continue };
+            let surprises = Surprises::default();
+            let samples = Samples { x: block.x, targets, weights: block.weights, surprises };
+            match &mut pending {
+                Some(pending) => pending.append(samples),
+                None => pending = Some(samples),
+            }
+            if pending.as_ref().is_some_and(|pending| batch == 1 || pending.len() >= batch) {
+                self.learn(pending.take())?;
                 self.snapshot()?;
             }
         }
-        self.learn()
+        self.learn(pending)
     }
 
-    /// Predicts and scores rows, and puts them with those that wait.
-    fn take(&mut self, block: Block) -> Result<(), Fault> {
-        let Some(targets) = block.targets else { return Ok(()) };
-        let predictions = self.model.predict(&block.x)?;
+    /// Learns rows and scores what the model said of them before.
+    fn learn(&mut self, samples: Option<Samples>) -> Result<(), Fault> {
+        let Some(samples) = samples else { return Ok(()) };
+        let learning = Learning {
+            one_by_one: self.args.stream.batch.is_none_or(|batch| batch == 1),
+            ..self.args.learning()
+        };
+        let learnt = self.model.learn((&samples).into(), learning, &mut unobserved)?;
+        let (first_row, target) = (self.score.rows + 1, &self.model.schema().target);
         if let Some(live) = &mut self.predictions {
-            live.add(&predictions, &self.model.schema().target)?;
+            live.add(&learnt.predictions, target)?;
         }
-        self.score.add(&predictions, &targets, &self.model.schema().target, self.context);
-        let surprises = Surprises::default();
-        let samples = Samples { x: block.x, targets, weights: block.weights, surprises };
-        match &mut self.pending {
-            Some(pending) => pending.append(samples),
-            None => self.pending = Some(samples),
-        }
-        Ok(())
-    }
-
-    fn learn(&mut self) -> Result<(), Fault> {
-        let Some(samples) = self.pending.take() else { return Ok(()) };
-        let first_row = self.score.rows - samples.len() as u64 + 1;
-        let learnt = self.model.learn((&samples).into(), self.args.learning(), &mut unobserved)?;
+        self.score.add(&learnt.predictions, &samples.targets, target, self.context);
         self.quarantined += learnt.quarantined.len() as u64;
         self.learnt += (samples.len() - learnt.quarantined.len()) as u64;
         self.low += learnt.trust.iter().filter(|&&trust| trust < 0.5).count() as u64;

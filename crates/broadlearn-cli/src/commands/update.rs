@@ -6,7 +6,7 @@ use crate::data_args::{DataArgs, warn_of};
 use crate::fault::Fault;
 use crate::format;
 use broadlearn::data::{Samples, Schema, SchemaReader};
-use broadlearn::{Error, Model};
+use broadlearn::{Category, Error, Model};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ pub(crate) struct UpdateArgs {
     #[arg(long, short, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
     /// Refit from --history with the weights on record and print how far the predictions differ
-    #[arg(long, requires = "history")]
+    #[arg(long)]
     verify: bool,
-    /// The tables that the model has learnt so far; DATA need not be named again (repeatable)
+    /// The tables that the model has learnt so far, for --verify; DATA need not be named again
     #[arg(long, value_name = "FILE", num_args = 1..)]
     history: Vec<PathBuf>,
 }
@@ -60,10 +60,14 @@ impl UpdateArgs {
         if !self.verify {
             return Ok(None);
         }
-        let mut rows = read_rows(model, &self.history, table, context)?;
-        if let Some(new) = new {
-            rows.append(new);
-        }
+        let rows = match (new, self.history.is_empty()) {
+            (Some(new), true) => new,
+            (new, _) => {
+                let mut rows = read_rows(model, &self.history, table, context)?;
+                new.into_iter().for_each(|new| rows.append(new));
+                rows
+            }
+        };
         let refit = model.refit((&rows).into(), &mut context.observer())?;
         context.end_progress();
         let difference = model.difference(&refit, rows.x.as_ref())?;
@@ -113,8 +117,16 @@ pub(super) fn read_by_schema(
             Some(all) => all.append(samples),
         }
     }
-    let none = || Error::setting("DATA", "no table").expected("at least one");
+    let none = || Error::setting("history", "no table").expected("--history FILE, with --verify");
     Ok((all.ok_or_else(none)?, fresh))
+}
+
+/// Names the table in an error about its rows.
+pub(super) fn about(error: Error, data: &Path) -> Error {
+    match error.category() {
+        Category::Data => error.within(&data.display().to_string()),
+        _ => error,
+    }
 }
 
 /// Saves the changed model and says so, in words or as JSON.

@@ -87,7 +87,7 @@ impl Builder<'_> {
                 Layer::uniform(self.rows.columns(), 0..nodes, &mut stream)
             })
             .collect();
-        let layers = if fine_tuned { fine_tune(drawn, self.rows, self.weights)? } else { drawn };
+        let layers = if fine_tuned { fine_tune(&drawn, self.rows, self.weights)? } else { drawn };
         let groups = layers.into_iter().map(|layer| layer.into_group(Source::Inputs, activation));
         self.groups.extend(groups);
         Ok(())
@@ -196,6 +196,25 @@ impl Layer {
         Self { weights: stacked.subrows(0, inputs).to_owned(), bias }
     }
 
+    /// The nodes of several layers with the same inputs as one.
+    fn side_by_side(layers: &[Self]) -> Self {
+        let inputs = layers.first().map_or(0, |layer| layer.weights.nrows());
+        let bias: Vec<f64> = layers.iter().flat_map(|layer| layer.bias.iter().copied()).collect();
+        let mut weights = Mat::zeros(inputs, bias.len());
+        let mut start = 0;
+        for layer in layers {
+            weights.subcols_mut(start, layer.bias.len()).copy_from(&layer.weights);
+            start += layer.bias.len();
+        }
+        Self { weights, bias }
+    }
+
+    /// These nodes of it.
+    fn part(&self, nodes: Range<usize>) -> Self {
+        let weights = self.weights.subcols(nodes.start, nodes.len()).to_owned();
+        Self { weights, bias: self.bias[nodes].to_vec() }
+    }
+
     /// Makes every node v into factor v + offset.
     fn rescale(&mut self, factor: &[f64], offset: &[f64]) {
         for (j, bias) in self.bias.iter_mut().enumerate() {
@@ -210,84 +229,72 @@ impl Layer {
 }
 
 /// Replaces random feature weights by those of a sparse autoencoder and scales every node to [0, 1].
+/// The groups, all of one size, go through the rows side by side: the inputs are read once for all.
 fn fine_tune(
-    drawn: Vec<Layer>,
+    drawn: &[Layer],
     rows: &ScaledRows<'_>,
     weights: Option<&[f64]>,
 ) -> Result<Vec<Layer>> {
-    let mut random = drawn;
+    let mut random = Layer::side_by_side(drawn);
     scale_nodes(&mut random, rows, -1.0, 1.0);
 
-    let inputs = rows.columns();
-    let nodes = random[0].bias.len();
-    let mut grams: Vec<_> = random.iter().map(|_| Mat::<f64>::zeros(nodes, nodes)).collect();
-    let mut crosses: Vec<_> = random.iter().map(|_| Mat::<f64>::zeros(nodes, inputs + 1)).collect();
+    let (inputs, groups, all) = (rows.columns(), drawn.len(), random.bias.len());
+    let nodes = all / groups;
+    let mut grams = vec![Mat::<f64>::zeros(nodes, nodes); groups];
+    let mut cross = Mat::<f64>::zeros(all, inputs + 1);
     for range in row_blocks(rows.len()) {
         let x = rows.block(range.clone());
-        let mut h1 =
-            Mat::from_fn(
-                x.nrows(),
-                inputs + 1,
-                |i, j| {
-                    if j < inputs { x[(i, j)] } else { BIAS_INPUT }
-                },
-            );
-        let root = weights
-            .map(|weights| weights[range].iter().map(|weight| weight.sqrt()).collect::<Vec<_>>());
-        if let Some(root) = &root {
-            scale_rows(h1.as_mut(), root);
+        let mut a = nodes_of(&random, x.as_ref());
+        let mut h1 = Mat::full(x.nrows(), inputs + 1, BIAS_INPUT);
+        h1.subcols_mut(0, inputs).copy_from(&x);
+        if let Some(weights) = weights {
+            let root: Vec<f64> = weights[range].iter().map(|weight| weight.sqrt()).collect();
+            scale_rows(h1.as_mut(), &root);
+            scale_rows(a.as_mut(), &root);
         }
-        for ((layer, gram), cross) in random.iter().zip(&mut grams).zip(&mut crosses) {
-            let mut a = nodes_of(layer, x.as_ref());
-            if let Some(root) = &root {
-                scale_rows(a.as_mut(), root);
-            }
-            product(gram.as_mut(), Accum::Add, a.transpose(), a.as_ref(), parallelism());
-            product(cross.as_mut(), Accum::Add, a.transpose(), h1.as_ref(), parallelism());
+        for (group, gram) in grams.iter_mut().enumerate() {
+            let a = a.subcols(group * nodes, nodes);
+            product(gram.as_mut(), Accum::Add, a.transpose(), a, parallelism());
         }
+        product(cross.as_mut(), Accum::Add, a.transpose(), h1.as_ref(), parallelism());
     }
 
-    let mut tuned = Vec::with_capacity(random.len());
-    for (gram, cross) in grams.iter().zip(&crosses) {
-        let sparse = sparse_weights(gram.as_ref(), cross.as_ref()).ok_or_else(|| {
+    let mut tuned = Vec::with_capacity(groups);
+    for (group, gram) in grams.iter().enumerate() {
+        let cross = cross.subrows(group * nodes, nodes);
+        let sparse = sparse_weights(gram.as_ref(), cross).ok_or_else(|| {
             Error::numeric("the sparse autoencoder met values that are not finite")
         })?;
         tuned.push(Layer::from_stacked(&sparse.transpose().to_owned()));
     }
+    let mut tuned = Layer::side_by_side(&tuned);
     scale_nodes(&mut tuned, rows, 0.0, 1.0);
-    Ok(tuned)
+    Ok((0..groups).map(|group| tuned.part(group * nodes..(group + 1) * nodes)).collect())
 }
 
 /// Scales every node to [low, high] on the training rows; a constant node becomes 0.
-fn scale_nodes(layers: &mut [Layer], rows: &ScaledRows<'_>, low: f64, high: f64) {
-    let nodes = layers[0].bias.len();
-    let mut least = vec![vec![f64::INFINITY; nodes]; layers.len()];
-    let mut most = vec![vec![f64::NEG_INFINITY; nodes]; layers.len()];
+fn scale_nodes(layer: &mut Layer, rows: &ScaledRows<'_>, low: f64, high: f64) {
+    let nodes = layer.bias.len();
+    let (mut least, mut most) = (vec![f64::INFINITY; nodes], vec![f64::NEG_INFINITY; nodes]);
     for range in row_blocks(rows.len()) {
-        let x = rows.block(range);
-        for (group, layer) in layers.iter().enumerate() {
-            let values = nodes_of(layer, x.as_ref());
-            for (j, column) in values.col_iter().enumerate() {
-                for &value in column.iter() {
-                    least[group][j] = least[group][j].min(value);
-                    most[group][j] = most[group][j].max(value);
-                }
+        let values = nodes_of(layer, rows.block(range).as_ref());
+        for (j, column) in values.col_iter().enumerate() {
+            for &value in column.iter() {
+                least[j] = least[j].min(value);
+                most[j] = most[j].max(value);
             }
         }
     }
-    for (group, layer) in layers.iter_mut().enumerate() {
-        let (mut factor, mut offset) = (vec![0.0; nodes], vec![0.0; nodes]);
-        for j in 0..nodes {
-            let (least, most) = (least[group][j], most[group][j]);
-            let range = most - least;
-            // A range of mere rounding errors belongs to a constant node: keep noise out.
-            if range > 64.0 * f64::EPSILON * least.abs().max(most.abs()) && range.is_finite() {
-                factor[j] = (high - low) / range;
-                offset[j] = low - least * factor[j];
-            }
+    let (mut factor, mut offset) = (vec![0.0; nodes], vec![0.0; nodes]);
+    for j in 0..nodes {
+        let range = most[j] - least[j];
+        // A range of mere rounding errors belongs to a constant node: keep noise out.
+        if range > 64.0 * f64::EPSILON * least[j].abs().max(most[j].abs()) && range.is_finite() {
+            factor[j] = (high - low) / range;
+            offset[j] = low - least[j] * factor[j];
         }
-        layer.rescale(&factor, &offset);
     }
+    layer.rescale(&factor, &offset);
 }
 
 fn nodes_of(layer: &Layer, x: MatRef<'_, f64>) -> Mat<f64> {
@@ -308,14 +315,14 @@ fn largest_argument(
     groups.push(linear);
     let map = map_of(rows.columns(), groups)?;
     let (mut largest, mut largest_size) = (f64::NEG_INFINITY, 0.0_f64);
-    for range in row_blocks(rows.len()) {
-        let u = map.state(rows.block(range).as_ref());
+    map.visit(rows, |_, u| {
         for column in u.subcols(u.ncols() - nodes, nodes).col_iter() {
             for &value in column.iter() {
                 largest = largest.max(value);
                 largest_size = largest_size.max(value.abs());
             }
         }
-    }
+        Ok(())
+    })?;
     Ok(if largest > 0.0 { largest } else { largest_size })
 }

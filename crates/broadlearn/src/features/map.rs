@@ -1,7 +1,9 @@
 //! The finished map x -> u: groups of nodes with fixed weights, in the order of U's columns.
 
 use super::Activation;
-use crate::linalg::{parallelism, product, slice_of_column};
+use crate::error::Result;
+use crate::linalg::{BLOCK_ROWS, parallelism, product, row_blocks, slice_of_column};
+use crate::preprocess::ScaledRows;
 use faer::{Accum, Mat, MatMut, MatRef};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -131,6 +133,22 @@ impl FeatureMap {
         let mut u = Mat::zeros(x.nrows(), self.width());
         self.apply(x, u.as_mut());
         u
+    }
+
+    /// Visits U of scaled rows block by block, in order, in one buffer: a fresh one for every block
+    /// would cost more than some maps.
+    pub(crate) fn visit(
+        &self,
+        rows: &ScaledRows<'_>,
+        mut visitor: impl FnMut(Range<usize>, MatRef<'_, f64>) -> Result<()>,
+    ) -> Result<()> {
+        let mut buffer = Mat::zeros(BLOCK_ROWS.min(rows.len()), self.width());
+        for range in row_blocks(rows.len()) {
+            let mut u = buffer.as_mut().subrows_mut(0, range.len());
+            self.apply(rows.block(range.clone()).as_ref(), u.as_mut());
+            visitor(range, u.as_ref())?;
+        }
+        Ok(())
     }
 
     /// Writes U for the rows of `x` into the column-major matrix `u`.

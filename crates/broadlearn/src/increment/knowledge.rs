@@ -2,10 +2,10 @@
 
 use super::Ledger;
 use crate::error::{Error, Result};
-use crate::linalg::{parallelism, product, row_blocks, squared_norm};
+use crate::linalg::{BLOCK_ROWS, parallelism, product, row_blocks, squared_norm};
 use crate::solve::factor::Factor;
 use crate::state::NormalEquations;
-use faer::{Accum, Mat, MatRef};
+use faer::{Accum, Mat, MatMut, MatRef};
 use std::ops::Range;
 
 /// How a change of the equations reached their factor.
@@ -17,8 +17,8 @@ pub enum Route {
     Refactored,
 }
 
-/// Gives U and Y of a range of rows.
-pub type Blocks<'a> = dyn FnMut(Range<usize>) -> Result<(Mat<f64>, Mat<f64>)> + 'a;
+/// Writes U of a range of rows to a matrix and returns their Y.
+pub type Blocks<'a> = dyn FnMut(Range<usize>, MatMut<'_, f64>) -> Result<Mat<f64>> + 'a;
 
 /// What a model has learnt: R = U' Λ U and P = U' Λ Y, the Cholesky factor of R + γ I, and the
 /// [`Ledger`] of rows with their weights Λ.
@@ -129,13 +129,14 @@ impl Knowledge {
     }
 
     /// Adds rows with their weights. `blocks` gives U and Y of a range of them, and is asked for all
-    /// in order. The ledger is left to the caller. Nothing is changed on error.
+    /// in order; a range may be asked for twice. The ledger is left to the caller. Nothing is changed on error.
     ///
     /// # Errors
     /// Those of `blocks`, and equations that are not positive definite.
     pub fn add_rows(&mut self, weights: &[f64], blocks: &mut Blocks<'_>) -> Result<Route> {
         if self.is_few(weights.len()) {
-            let (mut u, y) = blocks(0..weights.len())?;
+            let mut u = Mat::zeros(weights.len(), self.nodes());
+            let y = blocks(0..weights.len(), u.as_mut())?;
             let mut v = weighted_columns(u.as_ref(), weights);
             if self.factor()?.update(v.as_mut(), 1.0) {
                 self.updates += weights.len() as u64;
@@ -145,9 +146,11 @@ impl Knowledge {
             self.factor = None;
         }
         let mut equations = self.equations.clone();
+        let mut buffer = Mat::zeros(BLOCK_ROWS.min(weights.len()), self.nodes());
         for range in row_blocks(weights.len()) {
-            let (mut u, y) = blocks(range.clone())?;
-            equations.add(u.as_mut(), y.as_ref(), Some(&weights[range]), parallelism());
+            let mut u = buffer.as_mut().subrows_mut(0, range.len());
+            let y = blocks(range.clone(), u.as_mut())?;
+            equations.add(u, y.as_ref(), Some(&weights[range]), parallelism());
         }
         self.replace(equations)?;
         Ok(Route::Refactored)
@@ -163,11 +166,12 @@ impl Knowledge {
     /// Those of `blocks`; `Numeric` if what would remain is not positive definite.
     pub fn remove_rows(&mut self, weights: &[f64], blocks: &mut Blocks<'_>) -> Result<Route> {
         if self.is_few(weights.len()) {
-            let (mut u, y) = blocks(0..weights.len())?;
+            let mut u = Mat::zeros(weights.len(), self.nodes());
+            let y = blocks(0..weights.len(), u.as_mut())?;
             let mut v = weighted_columns(u.as_ref(), weights);
             let mut leverage = v.clone();
             let mut factor = self.factor()?.clone();
-            factor.solve_lower_in_place(leverage.as_mut());
+            factor.solve_lower_in_place(leverage.as_mut(), parallelism());
             if squared_norm(leverage.as_ref()) < 0.99 && factor.update(v.as_mut(), -1.0) {
                 self.factor = Some(factor);
                 self.updates += weights.len() as u64;
@@ -176,9 +180,11 @@ impl Knowledge {
             }
         }
         let mut equations = self.equations.clone();
+        let mut buffer = Mat::zeros(BLOCK_ROWS.min(weights.len()), self.nodes());
         for range in row_blocks(weights.len()) {
-            let (mut u, y) = blocks(range.clone())?;
-            equations.remove(u.as_mut(), y.as_ref(), Some(&weights[range]), parallelism());
+            let mut u = buffer.as_mut().subrows_mut(0, range.len());
+            let y = blocks(range.clone(), u.as_mut())?;
+            equations.remove(u, y.as_ref(), Some(&weights[range]), parallelism());
         }
         self.replace(equations)?;
         Ok(Route::Refactored)
@@ -191,6 +197,15 @@ impl Knowledge {
         self.updates = 0;
         self.equations = equations;
         Ok(())
+    }
+
+    /// U (R + γ I)^-1 U': how much what is learnt of one row says of another.
+    pub(crate) fn influence(&mut self, u: MatRef<'_, f64>) -> Result<Mat<f64>> {
+        let mut t = u.transpose().to_owned();
+        self.factor()?.solve_lower_in_place(t.as_mut(), parallelism());
+        let mut influence = Mat::zeros(u.nrows(), u.nrows());
+        product(influence.as_mut(), Accum::Replace, t.transpose(), t.as_ref(), parallelism());
+        Ok(influence)
     }
 
     /// Multiplies the weights of all rows so far.
@@ -213,18 +228,23 @@ impl Knowledge {
     ///
     /// # Errors
     /// If the larger R + γ I is not positive definite in double precision.
-    pub fn border(mut self, r: MatRef<'_, f64>, p: MatRef<'_, f64>) -> Result<Self> {
-        let ridge = self.ridge;
-        let factor = self.factor()?.border(r, ridge, parallelism())?;
-        let equations = self.equations.border(r, p);
+    pub fn border(&self, r: MatRef<'_, f64>, p: MatRef<'_, f64>) -> Result<Self> {
+        let factor = match &self.factor {
+            Some(factor) => factor.border(r, self.ridge, parallelism())?,
+            None => self.factored(&self.equations)?.border(r, self.ridge, parallelism())?,
+        };
         // Bordering gives what a factor from the beginning would give, but not to the last bit.
         let updates = self.updates + r.nrows() as u64;
-        let mut grown = Self { equations, factor: Some(factor), updates, ..self };
-        if grown.updates > grown.nodes() as u64 {
-            grown.factor = None;
-            grown.updates = 0;
-        }
-        Ok(grown)
+        let equations = self.equations.border(r, p);
+        let is_fresh = updates <= equations.r().nrows() as u64;
+        Ok(Self {
+            equations,
+            ridge: self.ridge,
+            factor: is_fresh.then_some(factor),
+            updates: if is_fresh { updates } else { 0 },
+            ledger: self.ledger.clone(),
+            decayed: self.decayed,
+        })
     }
 
     /// The knowledge of disjoint sets of rows, about the same nodes and outputs, together.

@@ -284,7 +284,7 @@ fn degrees_of_freedom(equations: &NormalEquations, ridge: f64) -> Result<f64> {
     }
     let factor = Factor::new(equations.r().to_owned(), ridge, parallelism())?;
     let mut inverse = Mat::identity(nodes, nodes);
-    factor.solve_lower_in_place(inverse.as_mut());
+    factor.solve_lower_in_place(inverse.as_mut(), parallelism());
     Ok(nodes as f64 - ridge * squared_norm(inverse.as_ref()))
 }
 

@@ -7,7 +7,7 @@ use crate::features::build::extend;
 use crate::features::{Growth, Network};
 use crate::increment::Knowledge;
 use crate::increment::ledger::fingerprints;
-use crate::linalg::{parallelism, product, row_blocks, scale_rows, squared_norm};
+use crate::linalg::{BLOCK_ROWS, parallelism, product, row_blocks, scale_rows, squared_norm};
 use crate::progress::{Observer, report};
 use faer::{Accum, Mat};
 
@@ -47,32 +47,48 @@ impl Model {
 
         let y = self.scaled_targets(rows);
         let mut r = Mat::zeros(new, all);
-        let mut p = Mat::zeros(all, y.ncols());
-        let mut u = Mat::zeros(0, 0);
+        // Rows that are all on record are the right ones; others show it by P of the old nodes.
+        let proven = knowledge.is_complete();
+        let first = if proven { old } else { 0 };
+        let mut p = Mat::zeros(all - first, y.ncols());
+        let mut buffer = Mat::zeros(BLOCK_ROWS.min(rows.x.nrows()), all);
         for range in row_blocks(rows.x.nrows()) {
             let total = rows.x.nrows() as u64;
             report(observer, "adding up columns", range.start as u64, Some(total))?;
             let root: Vec<f64> =
                 weights[range.clone()].iter().map(|weight| weight.sqrt()).collect();
             let mut y = y.subrows(range.start, range.len()).to_owned();
-            u.resize_with(range.len(), all, |_, _| 0.0);
+            let mut u = buffer.as_mut().subrows_mut(0, range.len());
             map.apply(scaled.block(range).as_ref(), u.as_mut());
-            scale_rows(u.as_mut(), &root);
-            scale_rows(y.as_mut(), &root);
+            if root.iter().any(|root| *root != 1.0) {
+                scale_rows(u.as_mut(), &root);
+                scale_rows(y.as_mut(), &root);
+            }
+            let u = u.as_ref();
             let columns = u.subcols(old, new).transpose();
-            product(r.as_mut(), Accum::Add, columns, u.as_ref(), parallelism());
-            product(p.as_mut(), Accum::Add, u.transpose(), y.as_ref(), parallelism());
+            product(r.as_mut(), Accum::Add, columns, u, parallelism());
+            let columns = u.subcols(first, all - first).transpose();
+            product(p.as_mut(), Accum::Add, columns, y.as_ref(), parallelism());
         }
-        check_same_rows(knowledge, &p)?;
+        if !proven {
+            check_same_rows(knowledge, &p)?;
+        }
 
         report(observer, "solving", 0, None)?;
-        let mut knowledge = knowledge.clone().border(r.as_ref(), p.subrows(old, new))?;
-        let mut model = self.clone();
-        model.w = knowledge.solve()?;
-        model.knowledge = Some(knowledge);
-        model.map = map;
-        model.settings.network = network;
-        Ok(model)
+        let mut knowledge = knowledge.border(r.as_ref(), p.subrows(old - first, new))?;
+        let mut settings = self.settings.clone();
+        settings.network = network;
+        Ok(Self {
+            w: knowledge.solve()?,
+            knowledge: Some(knowledge),
+            map,
+            settings,
+            schema: self.schema.clone(),
+            input_scaler: self.input_scaler.clone(),
+            target_scaler: self.target_scaler.clone(),
+            report: self.report.clone(),
+            rows: self.rows,
+        })
     }
 
     /// The weights on record of these rows, which must be all that the model has learnt.

@@ -1,16 +1,15 @@
-//! Learning further rows, forgetting rows, new classes: changes of R, P and W, not of the map.
+//! Learning further rows, and new classes.
 
-use super::Model;
-use super::rows::{Kept, Labelled, target_matrix};
-use crate::data::{TargetSchema, Targets};
+use super::forget::never_learnt;
+use super::judge::Judged;
+use super::rows::{Kept, Labelled};
+use super::{Model, Predictions};
+use crate::data::TargetSchema;
 use crate::error::{Category, Error, Result};
 use crate::increment::ledger::fingerprints;
 use crate::increment::{Knowledge, Route};
-use crate::linalg::{parallelism, product, row_blocks, squared_norm};
-use crate::preprocess::ScaledRows;
 use crate::progress::{Observer, report};
-use crate::solve::Loss;
-use faer::{Accum, Mat, MatRef};
+use faer::{Mat, MatMut};
 use std::ops::Range;
 
 /// How rows are learnt.
@@ -22,11 +21,15 @@ pub struct Learning {
     /// exp(-|e|^2 / 2 k^2), where k is the kernel size, but at most three times the spread of the
     /// training residuals: on clean rows a wide kernel is chosen, which trusts everything.
     pub quarantine: f64,
+    /// Whether each row is weighed by the model that has learnt the rows before it, as in a stream;
+    /// else all are weighed by the model as it is. What many such rows cost is little more than what
+    /// they cost together.
+    pub one_by_one: bool,
 }
 
 impl Default for Learning {
     fn default() -> Self {
-        Self { forgetting: 1.0, quarantine: 0.0 }
+        Self { forgetting: 1.0, quarantine: 0.0, one_by_one: false }
     }
 }
 
@@ -45,8 +48,10 @@ impl Learning {
 }
 
 /// What came of learning some rows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Learnt {
+    /// What the model said of each row before it learnt it.
+    pub predictions: Predictions,
     /// The weight that the model gave to each row, between 0 and 1, the user's not multiplied in.
     pub trust: Vec<f64>,
     /// How plausible each row was.
@@ -57,22 +62,15 @@ pub struct Learnt {
     pub route: Option<Route>,
 }
 
-/// The certificate of rows that were forgotten.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Removal {
-    /// The fingerprints of the rows.
-    pub fingerprints: Vec<u64>,
-    /// The weights with which they left, which are those with which they came.
-    pub weights: Vec<f64>,
-    /// How the factor was brought up to date.
-    pub route: Route,
-    /// |(R + γ I) W - P| / |P| of what is left: W is the solution without these rows.
-    pub residual: f64,
-    /// The largest ratio by which a diagonal element of R + γ I shrank: what the rows have left
-    /// behind in R is rounding errors, of at most this times 2e-16 of it.
-    pub cancellation: f64,
-    /// Rows that are left.
-    pub rows_left: u64,
+impl Learnt {
+    /// Adds what came of later rows, the first of which has this number.
+    fn append(&mut self, later: Self, first: usize) {
+        self.predictions.append(&later.predictions);
+        self.trust.extend(later.trust);
+        self.plausibility.extend(later.plausibility);
+        self.quarantined.extend(later.quarantined.iter().map(|row| first + row));
+        self.route = later.route.or(self.route);
+    }
 }
 
 impl Model {
@@ -112,22 +110,53 @@ impl Model {
         self.check_updatable()?;
         learning.check()?;
         rows.check(&self.schema)?;
-        let squares = self.squared_residuals(rows, observer)?;
-        let trust = self.weigh(&squares, rows.targets, self.report.loss);
-        let widest = PLAUSIBLE * self.report.spread;
-        let sigma = match self.report.loss {
-            Loss::Squared => widest,
-            Loss::Correntropy { sigma } => sigma.min(widest),
+        let n = rows.x.nrows();
+        let block = match learning {
+            Learning { one_by_one: false, .. } => n,
+            // A decay changes the equations as a whole: no row can wait for the next.
+            Learning { forgetting, .. } if forgetting < 1.0 => 1,
+            // So many that a new factor costs less than the rows themselves.
+            _ => (self.map.width() / 5).clamp(16, 512),
         };
-        // Residuals that are all 0 in training leave nothing to compare with.
-        let judge = if sigma > 0.0 { Loss::Correntropy { sigma } } else { Loss::Squared };
-        let plausibility = self.weigh(&squares, rows.targets, judge);
+        if n <= block {
+            return self.learn_block(rows, learning, observer);
+        }
+        let original = self.clone();
+        let mut learnt: Option<Learnt> = None;
+        for start in (0..n).step_by(block) {
+            let range: Vec<usize> = (start..(start + block).min(n)).collect();
+            let part = Kept::select(rows, &range);
+            match (self.learn_block(part.rows(), learning, observer), &mut learnt) {
+                (Ok(part), None) => learnt = Some(part),
+                (Ok(part), Some(learnt)) => learnt.append(part, start),
+                (Err(error), _) => {
+                    *self = original;
+                    return Err(error);
+                }
+            }
+        }
+        learnt.ok_or_else(|| Error::data("no rows").expected("at least one row"))
+    }
+
+    fn learn_block(
+        &mut self,
+        rows: Labelled<'_>,
+        learning: Learning,
+        observer: &mut Observer<'_>,
+    ) -> Result<Learnt> {
+        let judged = if learning.one_by_one && rows.x.nrows() > 1 {
+            self.judge_one_by_one(rows, learning.quarantine)?
+        } else {
+            self.judge(rows, observer)?
+        };
+        let Judged { outputs, trust, plausibility } = judged;
+        let predictions = self.predictions(outputs);
         let user = |row: usize| rows.weights.map_or(1.0, |weights| weights[row]);
         let (quarantined, learnt): (Vec<usize>, Vec<usize>) = (0..trust.len())
             .filter(|&row| user(row) > 0.0)
             .partition(|&row| plausibility[row] < learning.quarantine);
         if learnt.is_empty() {
-            return Ok(Learnt { trust, plausibility, quarantined, route: None });
+            return Ok(Learnt { predictions, trust, plausibility, quarantined, route: None });
         }
         let kept;
         let rows = if learnt.len() == trust.len() {
@@ -160,143 +189,14 @@ impl Model {
                 self.knowledge = Some(knowledge);
                 self.w = w;
                 self.rows += learnt.len() as u64;
-                Ok(Learnt { trust, plausibility, quarantined, route: Some(route) })
+                let route = Some(route);
+                Ok(Learnt { predictions, trust, plausibility, quarantined, route })
             }
             Err(error) => {
                 self.knowledge = Some(before.unwrap_or(knowledge));
                 Err(error)
             }
         }
-    }
-
-    /// Forgets rows that it has learnt: they leave with the weights with which they came, so that
-    /// the model is the one that never saw them (with the weights of the others as they are).
-    ///
-    /// # Errors
-    /// Rows that it has not learnt, as far as the record or the numbers tell; a compact model; no
-    /// row would be left. The model is then unchanged.
-    pub fn forget(&mut self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Removal> {
-        self.check_updatable()?;
-        rows.check(&self.schema)?;
-        let kept = Kept::new(rows);
-        let rows = kept.rows();
-        let prints = fingerprints(rows.x, rows.targets);
-        let mut knowledge = self.take_knowledge()?;
-        let outcome = self.remove(&mut knowledge, rows, &prints, observer);
-        match outcome {
-            Ok((w, removal)) => {
-                self.w = w;
-                self.rows = removal.rows_left;
-                self.knowledge = Some(knowledge);
-                Ok(removal)
-            }
-            Err(error) => {
-                self.knowledge = Some(knowledge);
-                Err(error)
-            }
-        }
-    }
-
-    fn remove(
-        &self,
-        knowledge: &mut Knowledge,
-        rows: Labelled<'_>,
-        prints: &[u64],
-        observer: &mut Observer<'_>,
-    ) -> Result<(Mat<f64>, Removal)> {
-        let (weights, places) = self.recorded_weights(knowledge, rows, prints)?;
-        let left = knowledge.equations().rows().saturating_sub(prints.len() as u64);
-        if left == 0 {
-            return Err(Error::data(format!("{} rows, which are all that it knows", prints.len()))
-                .expected("rows to be left")
-                .advice("delete the model instead"));
-        }
-        let diagonal = |knowledge: &Knowledge| -> Vec<f64> {
-            let r = knowledge.equations().r();
-            (0..r.nrows()).map(|i| r[(i, i)]).collect()
-        };
-        let before = diagonal(knowledge);
-        let original = knowledge.clone();
-        let ridge = knowledge.ridge();
-        let mut change = || -> Result<(Route, Mat<f64>, f64)> {
-            let route = self.change_rows(knowledge, rows, &weights, Sign::Remove, observer)?;
-            let mut cancellation = 1.0_f64;
-            for (before, after) in before.iter().zip(diagonal(knowledge)) {
-                // A sum of squares below 0 by more than rounding was not made with these rows.
-                if after < -1e-10 * before.max(ridge) {
-                    return Err(never_learnt());
-                }
-                cancellation = cancellation.max((before + ridge) / (after.max(0.0) + ridge));
-            }
-            let w = knowledge.solve()?;
-            Ok((route, w, cancellation))
-        };
-        match change() {
-            Ok((route, w, cancellation)) => {
-                knowledge.ledger_mut().strike(&places);
-                let residual = knowledge.residual(w.as_ref());
-                let fingerprints = prints.to_vec();
-                let removal = Removal {
-                    fingerprints,
-                    weights,
-                    route,
-                    residual,
-                    cancellation,
-                    rows_left: left,
-                };
-                Ok((w, removal))
-            }
-            Err(error) => {
-                *knowledge = original;
-                Err(error)
-            }
-        }
-    }
-
-    /// The weights with which these rows came, and their places in the ledger.
-    pub(super) fn recorded_weights(
-        &self,
-        knowledge: &Knowledge,
-        rows: Labelled<'_>,
-        prints: &[u64],
-    ) -> Result<(Vec<f64>, Vec<usize>)> {
-        let ledger = knowledge.ledger();
-        let places = ledger.find(prints);
-        let unknown: Vec<usize> = (0..places.len()).filter(|&row| places[row].is_none()).collect();
-        // Without a record the weight is known only where the model never gave weights of its own.
-        let by_definition =
-            !knowledge.is_complete() && self.report.loss == Loss::Squared && !knowledge.decayed();
-        if let (Some(&first), false) = (unknown.first(), by_definition) {
-            let place = format!("row {}", first + 1);
-            let found = if unknown.len() == 1 {
-                "a row that is not on record".into()
-            } else {
-                format!("a row that is not on record, as are {} others", unknown.len() - 1)
-            };
-            return Err(if knowledge.is_complete() {
-                Error::data(found).at(place).expected(
-                    "rows that the model has learnt, with the same inputs and the same target",
-                )
-            } else {
-                Error::data(found)
-                    .at(place)
-                    .expected(format!(
-                        "rows whose weight is on record ({} of {} are)",
-                        ledger.len(),
-                        knowledge.equations().rows()
-                    ))
-                    .advice("fit the model anew without these rows")
-            });
-        }
-        let weights = places
-            .iter()
-            .enumerate()
-            .map(|(row, place)| match place {
-                Some(place) => ledger.weights()[*place],
-                None => rows.weights.map_or(1.0, |weights| weights[row]),
-            })
-            .collect();
-        Ok((weights, places.into_iter().flatten().collect()))
     }
 
     /// Adds classes of which nothing is known yet: outputs that are 0 until rows of them are learnt.
@@ -350,90 +250,11 @@ impl Model {
         Ok(())
     }
 
-    fn take_knowledge(&mut self) -> Result<Knowledge> {
+    pub(super) fn take_knowledge(&mut self) -> Result<Knowledge> {
         self.knowledge.take().ok_or_else(|| Error::model("a compact model, without R and P"))
     }
 
-    /// Scaled inputs of some rows.
-    pub(super) fn scaled<'a>(&'a self, x: MatRef<'a, f64>) -> ScaledRows<'a> {
-        ScaledRows::new(x, &self.input_scaler)
-    }
-
-    /// Y of some rows, scaled.
-    pub(super) fn scaled_targets(&self, rows: Labelled<'_>) -> Mat<f64> {
-        let mut y = target_matrix(rows.targets, self.schema.target.outputs());
-        self.target_scaler.apply(y.as_mut());
-        y
-    }
-
-    /// |y - f|^2 of every row.
-    fn squared_residuals(
-        &self,
-        rows: Labelled<'_>,
-        observer: &mut Observer<'_>,
-    ) -> Result<Vec<f64>> {
-        let (n, inputs) = (rows.x.nrows(), self.scaled(rows.x));
-        let y = self.scaled_targets(rows);
-        let mut squares = vec![0.0; n];
-        for range in row_blocks(n) {
-            report(observer, "weighing rows", range.start as u64, Some(n as u64))?;
-            let u = self.map.state(inputs.block(range.clone()).as_ref());
-            if !squared_norm(u.as_ref()).is_finite() {
-                return Err(Error::data("inputs so large that their squares overflow")
-                    .expected("inputs of the size of those in training"));
-            }
-            let mut e = y.subrows(range.start, range.len()).to_owned();
-            let mut f = Mat::zeros(range.len(), self.w.ncols());
-            product(f.as_mut(), Accum::Replace, u.as_ref(), self.w.as_ref(), parallelism());
-            e -= &f;
-            for column in e.col_iter() {
-                let squares = squares[range.clone()].iter_mut();
-                squares.zip(column.iter()).for_each(|(square, e)| *square += e * e);
-            }
-        }
-        Ok(squares)
-    }
-
-    /// The weights of a loss. Rows of a class of which nothing is known cannot be judged: 1.
-    fn weigh(&self, squares: &[f64], targets: &Targets, loss: Loss) -> Vec<f64> {
-        let mut weights = squares.to_vec();
-        loss.weigh(&mut weights);
-        let unknown = self.unknown_outputs();
-        if let (Targets::Classes(codes), true) = (targets, unknown.contains(&true)) {
-            for (weight, &code) in weights.iter_mut().zip(codes) {
-                if unknown[code as usize] {
-                    *weight = 1.0;
-                }
-            }
-        }
-        weights
-    }
-
-    /// The weight that the model gives to every row now, without the user's.
-    pub(super) fn trust(
-        &self,
-        rows: Labelled<'_>,
-        observer: &mut Observer<'_>,
-    ) -> Result<Vec<f64>> {
-        let squares = self.squared_residuals(rows, observer)?;
-        Ok(self.weigh(&squares, rows.targets, self.report.loss))
-    }
-
-    /// Outputs of classes of which no row was learnt, or all were forgotten but for rounding errors.
-    fn unknown_outputs(&self) -> Vec<bool> {
-        let classes = matches!(self.schema.target, TargetSchema::Classification { .. });
-        match &self.knowledge {
-            Some(knowledge) if classes => {
-                let p = knowledge.equations().p();
-                let sizes: Vec<f64> = p.col_iter().map(|column| column.norm_max()).collect();
-                let largest = sizes.iter().copied().fold(0.0, f64::max);
-                sizes.iter().map(|&size| size <= 1e-12 * largest).collect()
-            }
-            _ => vec![false; self.w.ncols()],
-        }
-    }
-
-    fn change_rows(
+    pub(super) fn change_rows(
         &self,
         knowledge: &mut Knowledge,
         rows: Labelled<'_>,
@@ -443,10 +264,10 @@ impl Model {
     ) -> Result<Route> {
         let (n, inputs) = (rows.x.nrows(), self.scaled(rows.x));
         let y = self.scaled_targets(rows);
-        let blocks = &mut |range: Range<usize>| {
+        let blocks = &mut |range: Range<usize>, u: MatMut<'_, f64>| {
             report(observer, "adding up rows", range.start as u64, Some(n as u64))?;
-            let u = self.map.state(inputs.block(range.clone()).as_ref());
-            Ok((u, y.subrows(range.start, range.len()).to_owned()))
+            self.map.apply(inputs.block(range.clone()).as_ref(), u);
+            Ok(y.subrows(range.start, range.len()).to_owned())
         };
         match sign {
             Sign::Add => knowledge.add_rows(weights, blocks),
@@ -457,16 +278,9 @@ impl Model {
     }
 }
 
-/// Kernel of the plausibility in units of the spread: at 0.1, rows beyond 6.4 spreads are implausible.
-const PLAUSIBLE: f64 = 3.0;
-
+/// Whether rows come or go.
 #[derive(Clone, Copy)]
-enum Sign {
+pub(super) enum Sign {
     Add,
     Remove,
-}
-
-fn never_learnt() -> Error {
-    Error::data("rows that the model cannot have learnt: what would remain is not a sum of squares")
-        .expected("rows that it has learnt, with the same values and weights")
 }

@@ -1,9 +1,9 @@
 //! Predictions.
 
 use super::Model;
-use crate::data::{TargetSchema, Task};
+use crate::data::Task;
 use crate::error::{Error, Result};
-use crate::linalg::{parallelism, product, row_blocks};
+use crate::linalg::{parallelism, product};
 use crate::matrix::IntoMatrix;
 use crate::preprocess::ScaledRows;
 use faer::{Accum, Mat, MatRef};
@@ -14,8 +14,8 @@ const LEAST_PROBABILITY: f64 = 1e-3;
 /// What a model says about some rows.
 #[derive(Clone, Debug)]
 pub struct Predictions {
-    task: Task,
-    outputs: Mat<f64>,
+    pub(super) task: Task,
+    pub(super) outputs: Mat<f64>,
 }
 
 impl Predictions {
@@ -62,6 +62,13 @@ impl Predictions {
         probabilities
     }
 
+    /// Adds the predictions for further rows.
+    pub(super) fn append(&mut self, later: &Self) {
+        let rows = self.len();
+        let outputs = later.outputs.ncols();
+        self.outputs.resize_with(rows + later.len(), outputs, |i, j| later.outputs[(i - rows, j)]);
+    }
+
     /// What is predicted.
     pub fn task(&self) -> Task {
         self.task
@@ -87,14 +94,11 @@ impl Model {
         super::rows::check_finite(x, "inputs")?;
         let rows = ScaledRows::new(x, &self.input_scaler);
         let mut outputs = Mat::zeros(x.nrows(), self.w.ncols());
-        for range in row_blocks(x.nrows()) {
-            let u = self.map.state(rows.block(range.clone()).as_ref());
+        self.map.visit(&rows, |range, u| {
             let block = outputs.as_mut().subrows_mut(range.start, range.len());
-            product(block, Accum::Replace, u.as_ref(), self.w.as_ref(), parallelism());
-        }
-        if matches!(self.schema.target, TargetSchema::Regression { .. }) {
-            self.target_scaler.undo(outputs.as_mut());
-        }
-        Ok(Predictions { task: self.task(), outputs })
+            product(block, Accum::Replace, u, self.w.as_ref(), parallelism());
+            Ok(())
+        })?;
+        Ok(self.predictions(outputs))
     }
 }

@@ -134,15 +134,7 @@ impl Scaler {
                     }
                 }
             }
-            Self::Rows => {
-                for row in x.as_mut().row_iter_mut() {
-                    let values: Vec<f64> = row.as_ref().iter().copied().collect();
-                    let (mean, deviation) = statistics::mean_and_deviation(&values, None);
-                    let deviation = significant(deviation, mean);
-                    let factor = if deviation > 0.0 { 1.0 / deviation } else { 0.0 };
-                    row.iter_mut().for_each(|value| *value = (*value - mean) * factor);
-                }
-            }
+            Self::Rows => z_score_rows(x),
         }
     }
 
@@ -156,6 +148,40 @@ impl Scaler {
                     *value = (*value - offset[j]) * width + centre[j];
                 }
             }
+        }
+    }
+}
+
+/// Mean 0 and standard deviation 1 in every row: [`statistics::mean_and_deviation`] of all rows at once,
+/// column by column, because the values of a row lie far apart in memory.
+fn z_score_rows(mut x: MatMut<'_, f64>) {
+    let columns = x.ncols() as f64;
+    let Some(first) = x.as_ref().col_iter().next() else { return };
+    let origin: Vec<f64> = first.iter().copied().collect();
+    let mut shift = vec![0.0; origin.len()];
+    for column in x.as_ref().col_iter() {
+        for ((sum, value), origin) in shift.iter_mut().zip(column.iter()).zip(&origin) {
+            *sum += value - origin;
+        }
+    }
+    shift.iter_mut().for_each(|sum| *sum /= columns);
+    let mut factor = vec![0.0; origin.len()];
+    for column in x.as_ref().col_iter() {
+        let offsets = origin.iter().zip(&shift);
+        for ((sum, value), (origin, shift)) in factor.iter_mut().zip(column.iter()).zip(offsets) {
+            let distance = value - origin - shift;
+            *sum += distance * distance;
+        }
+    }
+    let mean: Vec<f64> = origin.iter().zip(&shift).map(|(origin, shift)| origin + shift).collect();
+    for (square, mean) in factor.iter_mut().zip(&mean) {
+        let deviation = significant((*square / columns).sqrt(), *mean);
+        *square = if deviation > 0.0 { 1.0 / deviation } else { 0.0 };
+    }
+    for column in x.as_mut().col_iter_mut() {
+        let rows = mean.iter().zip(&factor);
+        for (value, (mean, factor)) in slice_of_column(column).iter_mut().zip(rows) {
+            *value = (*value - mean) * factor;
         }
     }
 }

@@ -92,9 +92,11 @@ impl Factor {
         Ok(Self(all))
     }
 
-    /// Overwrites `right` with F^-1 `right`, on one thread.
-    pub(crate) fn solve_lower_in_place(&self, right: MatMut<'_, f64>) {
-        triangular_solve::solve_lower_triangular_in_place(self.0.as_ref(), right, Par::Seq);
+    /// Overwrites `right` with F^-1 `right`; see [`solve_in_place`](Self::solve_in_place) for threads.
+    pub(crate) fn solve_lower_in_place(&self, right: MatMut<'_, f64>, par: Par) {
+        let flops = (self.0.nrows() as f64).powi(2) * right.ncols() as f64;
+        let par = if right.ncols() == 1 { Par::Seq } else { worth(par, flops) };
+        triangular_solve::solve_lower_triangular_in_place(self.0.as_ref(), right, par);
     }
 
     /// Overwrites `right` with the solution. A single right-hand side is left to one thread, for

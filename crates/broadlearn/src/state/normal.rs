@@ -106,7 +106,7 @@ impl NormalEquations {
         par: Par,
     ) {
         let weighted;
-        let y = match weights {
+        let y = match weights.filter(|weights| weights.iter().any(|&weight| weight != 1.0)) {
             None => y,
             Some(weights) => {
                 let root: Vec<f64> = weights.iter().map(|weight| weight.sqrt()).collect();

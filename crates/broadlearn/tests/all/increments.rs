@@ -364,6 +364,55 @@ fn errors_do_not_add_up() {
     assert!(error < 1e-8, "{error:e}");
 }
 
+proptest! {
+    #![proptest_config(cases(96))]
+
+    #[test]
+    fn one_by_one_in_one_call_is_one_by_one(
+        problem in problems(SAFE_RIDGES),
+        robust: bool,
+        forget: bool,
+        quarantine: bool,
+    ) {
+        let (x, targets) = (problem.x(), problem.targets());
+        let settings = problem.settings().ridge(problem.ridge);
+        let settings = if robust { settings.sigma(1.0) } else { settings.squared() };
+        let first: Vec<usize> = (0..problem.rows.div_ceil(3)).collect();
+        let rest: Vec<usize> = (first.len()..problem.rows).collect();
+        prop_assume!(!rest.is_empty());
+        let (fx, ft) = (rows_of(&x, &first), targets_of(&targets, &first));
+        let Ok(model) = fit(settings, &fx, &ft, None, problem.schema()) else { return Ok(()) };
+        let learning = Learning {
+            forgetting: if forget { 0.97 } else { 1.0 },
+            quarantine: if quarantine { 0.3 } else { 0.0 },
+            one_by_one: true,
+        };
+        let (rx, rt) = (rows_of(&x, &rest), targets_of(&targets, &rest));
+        let mut at_once = model.clone();
+        let learnt = at_once.learn(labelled(&rx, &rt), learning, &mut unobserved).unwrap();
+
+        let mut singly = model;
+        let mut out = Vec::new();
+        // Weights of rows far from the model feel every rounding error of the residual.
+        let tolerance = 1e-7;
+        for (place, row) in rest.iter().enumerate() {
+            let (one, target) = (rows_of(&x, &[*row]), targets_of(&targets, &[*row]));
+            let predicted = singly.predict(&one).unwrap().values().clone();
+            let given = learnt.predictions.values().subrows(place, 1).to_owned();
+            prop_assert!((predicted - given).norm_max() < tolerance);
+            let single = singly.learn(labelled(&one, &target), learning, &mut unobserved).unwrap();
+            prop_assert!((single.trust[0] - learnt.trust[place]).abs() < tolerance);
+            if !single.quarantined.is_empty() {
+                out.push(place);
+            }
+        }
+        prop_assert_eq!(out, learnt.quarantined);
+        prop_assert_eq!(singly.rows(), at_once.rows());
+        let change = singly.difference(&at_once, x.as_ref()).unwrap();
+        prop_assert!(change < tolerance, "{change:e}");
+    }
+}
+
 #[test]
 fn a_forgetting_factor_is_a_weight_for_every_row() {
     let problem = example();
