@@ -226,13 +226,18 @@ impl CheckedSettings {
         user: Option<&[f64]>,
         mut report: SolveReport,
     ) -> Result<Solved> {
-        let equations = match solution.equations {
+        let equations = match (solution.equations, report.ridge) {
             _ if self.compact => None,
-            Some(equations) => Some(equations),
-            None => Some(system.equations(weights.as_deref())?),
+            (Some((equations, factor)), _) => Some((equations, Some(factor))),
+            (None, ridge) => {
+                let equations = system.equations(weights.as_deref())?;
+                let factored = |ridge| Factor::new(equations.r().to_owned(), ridge, parallelism());
+                let factor = ridge.map(factored).transpose()?;
+                Some((equations, factor))
+            }
         };
         let freedom = match (&equations, report.ridge) {
-            (Some(equations), Some(ridge)) => degrees_of_freedom(equations, ridge)?,
+            (Some((_, Some(factor))), Some(ridge)) => degrees_of_freedom(factor, ridge),
             _ => solution.w.nrows() as f64,
         };
         report.spread = spread(system, solution.w.as_ref(), user, freedom)?;
@@ -256,8 +261,8 @@ impl CheckedSettings {
 /// W, and what it was found from.
 pub(super) struct Solved {
     pub(super) w: Mat<f64>,
-    /// None for a compact model.
-    pub(super) equations: Option<NormalEquations>,
+    /// None for a compact model; a pseudo-inverse has no factor.
+    pub(super) equations: Option<(NormalEquations, Option<Factor>)>,
     /// The sample weights in the equations, the user's multiplied in; `None` for all 1.
     pub(super) weights: Option<Vec<f64>>,
     pub(super) report: SolveReport,
@@ -266,26 +271,27 @@ pub(super) struct Solved {
 impl Solved {
     /// What later changes of a model of these rows need.
     pub(super) fn knowledge(&mut self, rows: Labelled<'_>) -> Option<Knowledge> {
-        let equations = self.equations.take()?;
+        let (equations, factor) = self.equations.take()?;
         let weights = self.weights.take().unwrap_or_else(|| vec![1.0; rows.x.nrows()]);
         let mut ledger = Ledger::default();
         ledger.record(&fingerprints(rows.x, rows.targets), &weights);
-        Some(Knowledge::new(equations, self.report.ridge.unwrap_or(0.0), ledger))
+        let factor = factor.map(|factor| (factor, 0));
+        let ridge = self.report.ridge.unwrap_or(0.0);
+        Some(Knowledge::from_parts(equations, ridge, ledger, factor, false))
     }
 }
 
 /// p = trace(R (R + γ I)^-1) = L - γ |F^-1|^2, L^3 / 3 flops; for wide networks only the bound L, which
 /// says enough about the many rows that they are for.
-fn degrees_of_freedom(equations: &NormalEquations, ridge: f64) -> Result<f64> {
+fn degrees_of_freedom(factor: &Factor, ridge: f64) -> f64 {
     const WIDE: usize = 1500;
-    let nodes = equations.r().nrows();
+    let nodes = factor.lower().nrows();
     if nodes > WIDE {
-        return Ok(nodes as f64);
+        return nodes as f64;
     }
-    let factor = Factor::new(equations.r().to_owned(), ridge, parallelism())?;
     let mut inverse = Mat::identity(nodes, nodes);
     factor.solve_lower_in_place(inverse.as_mut(), parallelism());
-    Ok(nodes as f64 - ridge * squared_norm(inverse.as_ref()))
+    nodes as f64 - ridge * squared_norm(inverse.as_ref())
 }
 
 /// See [`SolveReport::spread`].

@@ -31,10 +31,10 @@ struct Kernel {
     least_ridge: f64,
 }
 
-/// W, and the equations it solves if they were formed.
+/// W, and the equations it solves with their factor, if they were formed.
 pub(crate) struct Solution {
     pub(crate) w: Mat<f64>,
-    pub(crate) equations: Option<NormalEquations>,
+    pub(crate) equations: Option<(NormalEquations, Factor)>,
 }
 
 impl<'a> System<'a> {
@@ -79,7 +79,7 @@ impl<'a> System<'a> {
                 let equations = self.equations(weights)?;
                 let factor = Factor::new(equations.r().to_owned(), ridge, self.par)?;
                 let w = factor.solve(equations.p(), self.par);
-                Ok(Solution { w, equations: Some(equations) })
+                Ok(Solution { w, equations: Some((equations, factor)) })
             }
         }
     }
