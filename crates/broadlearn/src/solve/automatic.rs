@@ -2,7 +2,8 @@
 //! training rows.
 //!
 //! Every fold starts from least absolute residuals and follows one path of shrinking kernels with
-//! warm starts, for every ridge of a grid. Regression is scored by the mean of a bounded function
+//! warm starts, for every ridge of a grid; ridges that are clearly worse on the rows judged so far
+//! drop out before the next fold. Regression is scored by the mean of a bounded function
 //! (bisquare) of the out-of-fold residuals in units of the smallest median residual along all paths,
 //! so that outliers cost the same whatever model is right about the rest. Classification is scored by
 //! the squared error of the 0/1 outputs, which varies less from fold to fold than the share of wrong
@@ -97,25 +98,53 @@ pub(crate) fn choose(
     }
 
     // Residuals of every row, out of its fold, for every setting.
-    let tasks: Vec<(usize, usize)> =
-        (0..folds).flat_map(|fold| (0..ridges.len()).map(move |ridge| (fold, ridge))).collect();
     let mut judged: Vec<Vec<Vec<Judged>>> = vec![Vec::new(); ridges.len()];
-    for (done, chunk) in tasks.chunks(ridges.len()).enumerate() {
-        report(observer, "choosing", done as u64, Some(folds as u64))?;
-        let fold = Fold::new(state, y, user, rows, done, folds);
-        let system = System::new(&fold.train, fold.train_y.as_ref(), ENOUGH, Par::Seq);
-        let paths: Vec<Vec<Vec<Judged>>> = chunk
+    let mut racing: Vec<usize> = (0..ridges.len()).collect();
+    for fold in 0..folds {
+        report(observer, "choosing", fold as u64, Some(folds as u64))?;
+        let data = Fold::new(state, y, user, rows, fold, folds);
+        let system = System::new(&data.train, data.train_y.as_ref(), ENOUGH, Par::Seq);
+        let paths: Vec<Vec<Vec<Judged>>> = racing
             .par_iter()
-            .map(|&(_, ridge)| fold.path(&system, ridges[ridge], kernels.as_deref()))
+            .map(|&ridge| data.path(&system, ridges[ridge], kernels.as_deref()))
             .collect();
-        for (ridge, path) in paths.into_iter().enumerate() {
-            judged[ridge].resize(path.len(), Vec::new());
+        for (&ridge, path) in racing.iter().zip(paths) {
+            if fold == 0 {
+                judged[ridge].resize(path.len(), Vec::new());
+            }
+            // Where the path broke off earlier than in another fold, the rest stays incomplete.
             for (all, part) in judged[ridge].iter_mut().zip(path) {
                 all.extend(part);
             }
         }
+        if fold + 1 < folds {
+            drop_out(&mut racing, &judged, kernels.is_some(), judge);
+        }
     }
     pick(&ridges, kernels.as_deref(), &judged, rows.len(), judge)
+}
+
+/// Leaves out ridges whose best kernel is worse than the best of all by more than chance explains: by
+/// 2.5 standard errors of the mean difference over the rows judged so far.
+fn drop_out(racing: &mut Vec<usize>, judged: &[Vec<Vec<Judged>>], robust: bool, judge: Judge) {
+    let count = racing.iter().flat_map(|&r| &judged[r]).map(Vec::len).max().unwrap_or(0);
+    let complete = |r: usize| judged[r].iter().filter(move |rows| rows.len() == count);
+    let scale = scale(racing.iter().flat_map(|&r| complete(r)));
+    let mean = |rows: &Vec<Judged>| score(rows, judge, robust, scale);
+    let best_of = |r: usize| complete(r).min_by(|a, b| mean(a).total_cmp(&mean(b)));
+    let Some(best) =
+        racing.iter().filter_map(|&r| best_of(r)).min_by(|a, b| mean(a).total_cmp(&mean(b)))
+    else {
+        return;
+    };
+    racing.retain(|&ridge| {
+        let Some(rows) = best_of(ridge) else { return false };
+        let loss = |row: &Judged| loss(row, judge, robust, scale);
+        let differences: Vec<f64> = rows.iter().zip(best).map(|(a, b)| loss(a) - loss(b)).collect();
+        let weights: Vec<f64> = rows.iter().map(|row| row.weight).collect();
+        let (mean, deviation) = statistics::mean_and_deviation(&differences, Some(&weights));
+        mean <= 2.5 * deviation / weights.iter().sum::<f64>().sqrt()
+    });
 }
 
 /// One out-of-fold row: its squared residual norm and its user weight.
@@ -279,15 +308,7 @@ fn pick(
         .flat_map(|(r, path)| path.iter().enumerate().map(move |(k, rows)| (r, k, rows)))
         .filter(|(_, _, judged)| judged.len() == rows)
         .collect();
-    let scale = 1.4826
-        * settings
-            .iter()
-            .filter_map(|(_, _, judged)| {
-                let norms: Vec<f64> = judged.iter().map(|row| row.square.sqrt()).collect();
-                let weights: Vec<f64> = judged.iter().map(|row| row.weight).collect();
-                statistics::median(&norms, Some(&weights))
-            })
-            .fold(f64::INFINITY, f64::min);
+    let scale = scale(settings.iter().map(|(_, _, judged)| *judged));
     let candidates: Vec<Candidate> = settings
         .iter()
         .map(|&(r, k, judged)| Candidate {
@@ -314,18 +335,29 @@ fn pick(
     Ok(Chosen { ridge: best.ridge, sigma: best.sigma, candidates })
 }
 
+/// The smallest median residual of all settings, in units of a normal standard deviation.
+fn scale<'a>(settings: impl Iterator<Item = &'a Vec<Judged>>) -> f64 {
+    let median = |judged: &Vec<Judged>| {
+        let norms: Vec<f64> = judged.iter().map(|row| row.square.sqrt()).collect();
+        let weights: Vec<f64> = judged.iter().map(|row| row.weight).collect();
+        statistics::median(&norms, Some(&weights))
+    };
+    1.4826 * settings.filter_map(median).fold(f64::INFINITY, f64::min)
+}
+
 fn score(judged: &[Judged], judge: Judge, robust: bool, scale: f64) -> f64 {
     let total: f64 = judged.iter().map(|row| row.weight).sum();
-    let mean = |value: &dyn Fn(&Judged) -> f64| {
-        judged.iter().map(|row| row.weight * value(row)).sum::<f64>() / total
-    };
+    judged.iter().map(|row| row.weight * loss(row, judge, robust, scale)).sum::<f64>() / total
+}
+
+fn loss(row: &Judged, judge: Judge, robust: bool, scale: f64) -> f64 {
     match judge {
         // Bounded, because a single wild output must not decide.
-        Judge::Classes => mean(&|row| row.square.min(4.0)),
-        Judge::Residuals if robust && scale > 0.0 => mean(&|row| {
+        Judge::Classes => row.square.min(4.0),
+        Judge::Residuals if robust && scale > 0.0 => {
             let r2 = row.square / (scale * scale * BISQUARE * BISQUARE);
             if r2 < 1.0 { 1.0 - (1.0 - r2).powi(3) } else { 1.0 }
-        }),
-        Judge::Residuals => mean(&|row| row.square),
+        }
+        Judge::Residuals => row.square,
     }
 }
