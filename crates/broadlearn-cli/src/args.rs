@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Predict(commands::predict::PredictArgs),
     /// Score a model on a table that has the target
     Evaluate(commands::evaluate::EvaluateArgs),
+    /// List the rows of a table whose target is probably wrong
+    Audit(commands::audit::AuditArgs),
     /// Learn further rows without the earlier ones; from - a stream without end
     Learn(Box<commands::learn::LearnArgs>),
     /// Forget rows, as if they had never been learnt

@@ -11,8 +11,9 @@
 //! 4. [`state`] - U in blocks, the normal equations R = U'ΛU and P = U'ΛY
 //! 5. [`solve`] - W by ridge, pseudo-inverse, or the fixed point of the correntropy criterion
 //! 6. [`increment`] - rows in, rows out, nodes in, sums: R and P change without the old rows
-//! 7. [`model`] - settings -> checked settings -> fitted model; learn, forget, grow, merge; its file
-//! 8. [`evaluate`] - metrics
+//! 7. [`model`] - settings -> checked settings -> fitted model; learn, forget, grow,
+//!    merge; its file
+//! 8. [`evaluate`] - metrics, and the audit of suspicious rows
 //!
 //! ```
 //! use broadlearn::{Settings, faer::Mat};

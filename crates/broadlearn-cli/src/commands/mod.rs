@@ -1,5 +1,6 @@
 //! One file per command: its arguments, and what it does.
 
+pub(crate) mod audit;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod diff;

@@ -43,6 +43,17 @@ impl Column {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// The text of a row; `None` if it is missing, or the column one of numbers.
+    pub fn text(&self, row: usize) -> Option<&str> {
+        match self {
+            Self::Number(_) => None,
+            Self::Text { codes, levels } => {
+                let code = *codes.get(row)?;
+                levels.get(code as usize).map(String::as_str)
+            }
+        }
+    }
 }
 
 /// Some consecutive rows of a table.

@@ -1,5 +1,7 @@
-//! Stage 7: how good predictions are.
+//! Stage 8: how good predictions are, and which rows are suspicious.
 
+pub mod audit;
 pub mod metrics;
 
+pub use audit::{Audit, Share};
 pub use metrics::Metrics;

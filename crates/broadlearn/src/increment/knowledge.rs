@@ -108,6 +108,14 @@ impl Knowledge {
         self.factor.as_mut().ok_or_else(|| Error::numeric("no factor"))
     }
 
+    /// The factor, borrowed if it is there and computed if not.
+    pub(crate) fn factor_of_r(&self) -> Result<std::borrow::Cow<'_, Factor>> {
+        match &self.factor {
+            Some(factor) => Ok(std::borrow::Cow::Borrowed(factor)),
+            None => Ok(std::borrow::Cow::Owned(self.factored(&self.equations)?)),
+        }
+    }
+
     /// W = (R + γ I)^-1 P.
     ///
     /// # Errors

@@ -368,6 +368,34 @@ proptest! {
     #![proptest_config(cases(96))]
 
     #[test]
+    fn left_out_is_forgotten(problem in problems(SAFE_RIDGES), robust: bool) {
+        prop_assume!(problem.rows > 1);
+        let (x, targets) = (problem.x(), problem.targets());
+        let settings = problem.settings().ridge(problem.ridge);
+        let settings = if robust { settings.sigma(1.0) } else { settings.squared() };
+        let Ok(model) = fit(settings, &x, &targets, None, problem.schema()) else { return Ok(()) };
+        let all = labelled(&x, &targets);
+        let left_out = model.leave_one_out(all, &mut unobserved).unwrap();
+        let chosen: Vec<usize> = (0..problem.rows).step_by(1 + problem.rows / 5).collect();
+        let effects = model.removal_effects(all, &chosen, &left_out, &mut unobserved).unwrap();
+        for (&row, effect) in chosen.iter().zip(effects) {
+            let (one, target) = (rows_of(&x, &[row]), targets_of(&targets, &[row]));
+            let mut without = model.clone();
+            without.forget(labelled(&one, &target), &mut unobserved).unwrap();
+            // The smaller 1 - h, the more the row decided by itself, and the more rounding counts.
+            let rest = 1.0 - left_out.leverage[row];
+            let expected = without.predict(&one).unwrap().values().clone();
+            let found = left_out.predictions.values().subrows(row, 1).to_owned();
+            let size = expected.norm_l2().max(1.0);
+            let difference = (found - expected).norm_l2() / size;
+            prop_assert!(difference < 1e-8 / rest, "{difference:e}, 1 - h = {rest:e}");
+            let change = state(&model, &x) * (without.weights() - model.weights());
+            let change = change.norm_l2() / (problem.rows as f64).sqrt();
+            prop_assert!((change - effect).abs() < 1e-8 / rest, "{change} {effect}");
+        }
+    }
+
+    #[test]
     fn one_by_one_in_one_call_is_one_by_one(
         problem in problems(SAFE_RIDGES),
         robust: bool,

@@ -1,0 +1,436 @@
+//! `broadlearn audit`: which rows of a table are suspicious.
+
+use super::predict::quoted;
+use super::update::{about, read_rows};
+use crate::context::Context;
+use crate::data_args::{DataArgs, load_model};
+use crate::fault::Fault;
+use crate::output::Output;
+use crate::{format, output};
+use broadlearn::data::{Encoding, Kind, Roles, Samples, TargetSchema, Targets, TrainingData};
+use broadlearn::evaluate::Audit;
+use broadlearn::faer::Mat;
+use broadlearn::model::{LeftOut, Training};
+use broadlearn::{Error, Model, Settings};
+use clap::Args;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  broadlearn audit train.csv --target price
+  broadlearn audit price.broad train.csv --top 50 --report audit.html
+  broadlearn audit labels.csv --target kind --out clean.csv --drop
+  broadlearn audit labels.csv --target kind --json | jq '.suspects[].row'
+
+Every row is predicted by a model that has learnt all rows but this one (exactly, in closed form), and
+that gives rows with wild targets hardly any weight. Rows are numbered from 1, the header not counted.
+With a MODEL, rows that it has not learnt are simply predicted.
+
+score        the residual, in spreads of the trustworthy rows; of 0/1 outputs for classes
+weight       what the row counts for in the model, from 0 to 1
+effect       by how much forgetting the row would change predictions (root mean square, scaled target)
+because of   columns whose typical value in this row would change the prediction most")]
+pub(crate) struct AuditArgs {
+    /// The table to audit; or a model and the table
+    #[arg(required = true, num_args = 1..=2, value_names = ["MODEL", "DATA"])]
+    inputs: Vec<PathBuf>,
+    /// The column whose values are in question: a name, a number from 1, or last; without a MODEL
+    #[arg(long, short, value_name = "COLUMN")]
+    target: Option<String>,
+    /// Columns that are not used (repeatable); without a MODEL
+    #[arg(long, value_name = "COLUMN")]
+    ignore: Vec<String>,
+    /// How many rows are listed
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    top: usize,
+    /// Write the table here, with a column that says which rows are suspects (CSV)
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// With --out: leave the suspects out instead
+    #[arg(long, requires = "out", conflicts_with = "fix")]
+    drop: bool,
+    /// With --out: put the expected value in place of a suspect's target instead
+    #[arg(long, requires = "out")]
+    fix: bool,
+    /// Write a page with pictures here (HTML)
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// The seed of all random numbers; without a MODEL
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    #[command(flatten)]
+    table: DataArgs,
+}
+
+pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<(), Fault> {
+    for path in [&args.out, &args.report].into_iter().flatten() {
+        output::check_folder(path)?;
+    }
+    let (model, data) = args.model_and_data(context)?;
+    let samples = read_rows(&model, std::slice::from_ref(data), &args.table, context)?;
+    let rows = (&samples).into();
+    let left_out =
+        model.leave_one_out(rows, &mut context.observer()).map_err(|error| about(error, data))?;
+    let audit = Audit::new(&left_out, &samples.targets)?;
+    let listed = &audit.order[..args.top.min(audit.order.len())];
+    let effects = model.removal_effects(rows, listed, &left_out, &mut context.observer())?;
+    context.end_progress();
+    let finding = Finding { model: &model, samples: &samples, left_out: &left_out, audit: &audit };
+    let suspects: Vec<Suspect> = listed
+        .iter()
+        .zip(effects)
+        .map(|(&row, effect)| finding.suspect(row, effect))
+        .collect::<Result<_, Fault>>()?;
+
+    if let Some(path) = &args.out {
+        finding.write_table(path, data, args)?;
+    }
+    if let Some(path) = &args.report {
+        output::write_file(path, &finding.page(data, &suspects))?;
+    }
+    if context.json {
+        let share = audit.contamination;
+        return output::print_json(&json!({
+            "data": data,
+            "n_rows": samples.len(),
+            "contamination": share.estimate,
+            "contamination_interval": [share.low, share.high],
+            "n_suspects": audit.suspects.iter().filter(|suspect| **suspect).count(),
+            "suspects": suspects.iter().map(Suspect::to_json).collect::<Vec<_>>(),
+        }));
+    }
+    output::print(&finding.describe(&suspects))?;
+    for path in [&args.out, &args.report].into_iter().flatten() {
+        context.say(format_args!("wrote {}", path.display()));
+    }
+    Ok(())
+}
+
+impl AuditArgs {
+    fn model_and_data(&self, context: &Context) -> Result<(Model, &PathBuf), Fault> {
+        match (self.inputs.as_slice(), &self.target) {
+            ([model, data], None) => Ok((load_model(model, Some(data))?, data)),
+            ([data], Some(target)) => Ok((self.fit(data, target, context)?, data)),
+            ([_], None) => Err(Error::setting("target", "nothing")
+                .expected("--target COLUMN with a table, or a model and a table")
+                .into()),
+            _ => Err(Error::setting("target", "a column with a model")
+                .expected("either --target COLUMN or a MODEL, which knows its target")
+                .into()),
+        }
+    }
+
+    /// A robust fit with everything automatic.
+    fn fit(&self, data: &Path, target: &str, context: &Context) -> Result<Model, Fault> {
+        if data == Path::new("-") {
+            return Err(Error::setting("DATA", "-")
+                .expected("a file, which can be read twice")
+                .into());
+        }
+        let mut roles = Roles::target(target);
+        roles.ignore.clone_from(&self.ignore);
+        let mut reader = self.table.open(data)?;
+        let table = TrainingData::read(&mut reader, &roles, &mut context.observer())?;
+        let all: Vec<usize> = (0..table.len()).collect();
+        let schema = table.schema(&all)?;
+        let samples = table.into_samples(&schema)?;
+        let training = Training {
+            x: samples.x.as_ref(),
+            targets: &samples.targets,
+            weights: samples.weights.as_deref(),
+            schema,
+        };
+        let settings = Settings::new().seed(self.seed);
+        let model =
+            settings.fit(training, &mut context.observer()).map_err(|error| about(error, data))?;
+        context.end_progress();
+        Ok(model)
+    }
+}
+
+/// What was found out about a table.
+struct Finding<'a> {
+    model: &'a Model,
+    samples: &'a Samples,
+    left_out: &'a LeftOut,
+    audit: &'a Audit,
+}
+
+/// A listed row.
+struct Suspect {
+    row: usize,
+    given: Vec<String>,
+    expected: Vec<String>,
+    /// Of the expected class.
+    probability: Option<f64>,
+    score: f64,
+    weight: Option<f64>,
+    effect: f64,
+    suspect: bool,
+    /// Columns that speak most for what is expected, and by how much, in units of the outputs.
+    columns: Vec<(String, f64)>,
+}
+
+impl Suspect {
+    fn to_json(&self) -> serde_json::Value {
+        let plain = |cells: &[String]| -> serde_json::Value {
+            let value = |cell: &String| match cell.parse::<f64>() {
+                Ok(number) if number.is_finite() => json!(number),
+                _ => json!(cell),
+            };
+            match cells {
+                [cell] => value(cell),
+                cells => cells.iter().map(value).collect(),
+            }
+        };
+        json!({
+            "row": self.row + 1,
+            "given": plain(&self.given),
+            "expected": plain(&self.expected),
+            "probability": self.probability,
+            "score": self.score,
+            "weight": self.weight,
+            "removal_effect": self.effect,
+            "suspect": self.suspect,
+            "columns": self.columns.iter()
+                .map(|(name, by)| json!({"column": name, "effect": by})).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl Finding<'_> {
+    fn suspect(&self, row: usize, effect: f64) -> Result<Suspect, Fault> {
+        let user = self.samples.weights.as_ref().map_or(1.0, |weights| weights[row]);
+        let probability = match &self.samples.targets {
+            Targets::Classes(_) => {
+                let expected = self.left_out.predictions.classes()[row] as usize;
+                Some(self.left_out.predictions.probabilities()[(row, expected)])
+            }
+            Targets::Values(_) => None,
+        };
+        Ok(Suspect {
+            row,
+            given: self.given(row),
+            expected: self.expected(row),
+            probability,
+            score: self.audit.scores[row],
+            weight: self.left_out.weights[row].map(|weight| weight / user),
+            effect,
+            suspect: self.audit.suspects[row],
+            columns: self.columns(row)?,
+        })
+    }
+
+    fn given(&self, row: usize) -> Vec<String> {
+        match (&self.samples.targets, &self.model.schema().target) {
+            (Targets::Values(y), _) => (0..y.ncols()).map(|j| y[(row, j)].to_string()).collect(),
+            (Targets::Classes(codes), TargetSchema::Classification { classes, .. }) => {
+                vec![classes[codes[row] as usize].clone()]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn expected(&self, row: usize) -> Vec<String> {
+        let predictions = &self.left_out.predictions;
+        match &self.model.schema().target {
+            TargetSchema::Regression { names } => {
+                (0..names.len()).map(|j| predictions.values()[(row, j)].to_string()).collect()
+            }
+            TargetSchema::Classification { classes, .. } => {
+                vec![classes[predictions.classes()[row] as usize].clone()]
+            }
+        }
+    }
+
+    /// The three columns that change the prediction most when a typical value takes their place: in
+    /// favour of the expected class against the given one, or of the distance between the two values.
+    fn columns(&self, row: usize) -> Result<Vec<(String, f64)>, Fault> {
+        let schema = self.model.schema();
+        let x: Vec<f64> = self.samples.x.row(row).iter().copied().collect();
+        let mut variants = Mat::from_fn(schema.inputs.len() + 1, x.len(), |_, j| x[j]);
+        let mut start = 0;
+        for (variant, input) in schema.inputs.iter().enumerate() {
+            let typical = match input.encoding {
+                Encoding::Number { fill, .. } => fill,
+                Encoding::Category { .. } => 0.0,
+            };
+            for j in start..start + input.encoding.width() {
+                variants[(variant + 1, j)] = if j == start { typical } else { 0.0 };
+            }
+            start += input.encoding.width();
+        }
+        let outputs = self.model.predict(&variants)?.values().clone();
+        let speaks = |variant: usize| match &self.samples.targets {
+            Targets::Values(y) => {
+                let sign = (outputs[(0, 0)] - y[(row, 0)]).signum();
+                sign * outputs[(variant, 0)]
+            }
+            Targets::Classes(codes) => {
+                let expected = self.left_out.predictions.classes()[row] as usize;
+                outputs[(variant, expected)] - outputs[(variant, codes[row] as usize)]
+            }
+        };
+        let mut effects: Vec<(String, f64)> = schema
+            .inputs
+            .iter()
+            .enumerate()
+            .map(|(place, input)| (input.name.clone(), speaks(0) - speaks(place + 1)))
+            .collect();
+        effects.sort_by(|a, b| b.1.total_cmp(&a.1));
+        effects.retain(|(_, by)| *by > 0.0);
+        effects.truncate(3);
+        Ok(effects)
+    }
+
+    fn describe(&self, suspects: &[Suspect]) -> String {
+        let share = self.audit.contamination;
+        let count = self.audit.suspects.iter().filter(|suspect| **suspect).count() as u64;
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        let mut text = format!(
+            "{} of {} suspicious; wrong targets: about {} ({} to {})\n\n",
+            format::plural(count, "row"),
+            format::count(self.samples.len() as u64),
+            percent(share.estimate),
+            percent(share.low),
+            percent(share.high)
+        );
+        text.push_str(&format::table(&self.rows(suspects)));
+        text
+    }
+
+    fn rows(&self, suspects: &[Suspect]) -> Vec<Vec<String>> {
+        let classes = matches!(self.samples.targets, Targets::Classes(_));
+        let mut head = vec!["row", "", "given", "expected"];
+        if classes {
+            head.push("probability");
+        }
+        head.extend(["score", "weight", "effect", "because of"]);
+        let mut rows = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
+        let short = |cells: &[String]| {
+            let cell = |cell: &String| match cell.parse::<f64>() {
+                Ok(number) if !classes => format::number(number),
+                _ => cell.clone(),
+            };
+            cells.iter().map(cell).collect::<Vec<_>>().join(" ")
+        };
+        for suspect in suspects {
+            let mut row = vec![
+                (suspect.row + 1).to_string(),
+                if suspect.suspect { "*" } else { "" }.into(),
+                short(&suspect.given),
+                short(&suspect.expected),
+            ];
+            row.extend(suspect.probability.map(|p| format!("{p:.2}")));
+            row.push(format::number(suspect.score));
+            row.push(suspect.weight.map_or("-".into(), |weight| format!("{weight:.2}")));
+            row.push(match suspect.effect {
+                effect if effect < 1e-9 => "0".into(),
+                effect => format!("{effect:.1e}"),
+            });
+            let names: Vec<&str> = suspect.columns.iter().map(|(name, _)| name.as_str()).collect();
+            row.push(names.join(", "));
+            rows.push(row);
+        }
+        rows
+    }
+
+    /// The audited table with a column `suspect`, or without the suspects, or with their targets as
+    /// expected.
+    fn write_table(&self, path: &Path, data: &Path, args: &AuditArgs) -> Result<(), Fault> {
+        let mut reader = args.table.open(data)?;
+        let names = reader.columns().to_vec();
+        let selection: Vec<(usize, Kind)> = (0..names.len()).map(|c| (c, Kind::Text)).collect();
+        reader.select(&selection)?;
+        let targets: Vec<Option<usize>> = names
+            .iter()
+            .map(|name| self.model.schema().target.names().iter().position(|t| t == name))
+            .collect();
+        let mut out = Output::open(Some(path))?;
+        let mut head: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+        if !args.drop && !args.fix {
+            head.push("suspect".into());
+        }
+        out.write(format!("{}\n", head.join(",")).as_bytes())?;
+        while let Some(batch) = reader.next_batch(8192)? {
+            for place in 0..batch.rows() {
+                let row = (batch.first_row - 1) as usize + place;
+                let suspect = self.audit.suspects.get(row).copied().unwrap_or(false);
+                if args.drop && suspect {
+                    continue;
+                }
+                let mut cells: Vec<String> = Vec::with_capacity(names.len() + 1);
+                for (column, target) in batch.columns.iter().zip(&targets) {
+                    let cell = column.text(place).unwrap_or_default();
+                    cells.push(match target {
+                        Some(target) if args.fix && suspect => quoted(&self.expected(row)[*target]),
+                        _ if cell.is_empty() => String::new(),
+                        _ => quoted(cell),
+                    });
+                }
+                if !args.drop && !args.fix {
+                    cells.push(u8::from(suspect).to_string());
+                }
+                out.write(format!("{}\n", cells.join(",")).as_bytes())?;
+            }
+        }
+        out.finish()
+    }
+
+    fn page(&self, data: &Path, suspects: &[Suspect]) -> String {
+        use broadlearn_report::{Card, Chart, Page, Series, Table};
+        let share = self.audit.contamination;
+        let count = self.audit.suspects.iter().filter(|suspect| **suspect).count() as u64;
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        let mut page = Page::new(format!("Audit of {}", data.display()))
+            .lead(
+                "Every row was predicted by a model that has learnt all rows but this one, and that \
+                 gives rows with wild targets hardly any weight.",
+            )
+            .cards(vec![
+                Card::new("rows", format::count(self.samples.len() as u64)),
+                Card::new("suspects", format::count(count)),
+                Card::new("wrong targets, about", percent(share.estimate)),
+                Card::new("between", format!("{:.1} and {:.1} %", 100.0 * share.low, 100.0 * share.high)),
+            ]);
+        let points = |suspect: bool| -> Vec<(f64, f64)> {
+            (0..self.samples.len())
+                .filter(|&row| self.audit.suspects[row] == suspect)
+                .map(|row| ((row + 1) as f64, self.audit.scores[row]))
+                .collect()
+        };
+        let chart = Chart::new("Scores")
+            .x_label("row")
+            .y_label("score")
+            .series(Series::points("rows", points(false)))
+            .series(Series::points("suspects", points(true)));
+        page = page.chart(chart, "The residual of each row without itself.");
+        if let (Targets::Values(y), 1) = (&self.samples.targets, self.model.weights().ncols()) {
+            let f = self.left_out.predictions.values();
+            let pairs = |suspect: bool| -> Vec<(f64, f64)> {
+                (0..y.nrows())
+                    .filter(|&row| self.audit.suspects[row] == suspect)
+                    .map(|row| (f[(row, 0)], y[(row, 0)]))
+                    .collect()
+            };
+            let chart = Chart::new("Given and expected")
+                .x_label("expected")
+                .y_label("given")
+                .series(Series::points("rows", pairs(false)))
+                .series(Series::points("suspects", pairs(true)));
+            page = page.chart(chart, "Suspects lie far from the diagonal.");
+        }
+        let rows = self.rows(suspects);
+        if let Some((head, body)) = rows.split_first() {
+            let mut table = Table::new(head.clone())
+                .caption("Most suspicious first; * marks those whose target is taken to be wrong.");
+            for row in body {
+                table = table.row(row.clone());
+            }
+            page = page.section("Most suspicious rows").table(table);
+        }
+        page.footer("Made by broadlearn.").to_html()
+    }
+}

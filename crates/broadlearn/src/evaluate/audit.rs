@@ -1,0 +1,207 @@
+//! Which rows are suspicious, and how many are wrong in all.
+//!
+//! Rows are judged by their exact leave-one-out residuals from a robust fit: no row speaks for
+//! itself, and wrong rows have hardly any weight in the verdict on others.
+
+use crate::data::Targets;
+use crate::error::{Error, Result};
+use crate::model::LeftOut;
+use crate::preprocess::statistics;
+
+/// A verdict on every row of a table.
+#[derive(Clone, Debug)]
+pub struct Audit {
+    /// The numbers of the rows, most suspicious first.
+    pub order: Vec<usize>,
+    /// By row: the residual without the row itself, in units of the spread of the trustworthy rows
+    /// (regression), or of the 0/1 outputs (classification).
+    pub scores: Vec<f64>,
+    /// By row: whether its target is taken to be wrong.
+    pub suspects: Vec<bool>,
+    /// The share of rows with a wrong target.
+    pub contamination: Share,
+}
+
+/// A share with an interval that should hold it nine times out of ten.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// The best guess.
+    pub estimate: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// Normal residuals are beyond this many spreads once in two thousand rows.
+const BEYOND: f64 = 3.5;
+
+impl Audit {
+    /// Judges rows by what a model says of them without having learnt them.
+    ///
+    /// # Errors
+    /// If there are no rows, or other targets than rows.
+    pub fn new(left_out: &LeftOut, targets: &Targets) -> Result<Self> {
+        let n = left_out.distances.len();
+        if n == 0 || targets.len() != n {
+            return Err(Error::data(format!("{} targets for {n} rows", targets.len()))
+                .expected("one target for each of the rows"));
+        }
+        let (scores, suspects, contamination) = match targets {
+            Targets::Values(_) => residuals(&left_out.distances),
+            Targets::Classes(given) => classes(left_out, given),
+        };
+        let mut order: Vec<usize> = (0..n).collect();
+        order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
+        Ok(Self { order, scores, suspects, contamination })
+    }
+}
+
+fn residuals(distances: &[f64]) -> (Vec<f64>, Vec<bool>, Share) {
+    let n = distances.len() as f64;
+    let spread = trustworthy_spread(distances);
+    let scale = if spread > 0.0 { 1.0 / spread } else { 0.0 };
+    let scores: Vec<f64> = distances.iter().map(|distance| distance * scale).collect();
+    let beyond = |cut: f64| scores.iter().filter(|&&score| score > cut).count() as f64;
+    let suspects = scores.iter().map(|&score| score > BEYOND).collect();
+    // Errors may be too small to be seen. If their sizes spread evenly, as many hide below the cut as
+    // lie in a band of the same width above it.
+    let (seen, hidden) = (beyond(BEYOND), beyond(BEYOND) - beyond(2.0 * BEYOND));
+    // And if all errors are small, most of them hide.
+    let largest = scores.iter().copied().fold(0.0, f64::max);
+    let visible = (1.0 - BEYOND / largest.max(BEYOND)).max(0.2);
+    let share = Share {
+        estimate: ((seen + 0.5 * hidden) / n).min(1.0),
+        low: wilson(beyond(5.0).min(seen), n, -1.0),
+        high: wilson(((seen + hidden) / visible).min(n), n, 1.0),
+    };
+    (scores, suspects, share)
+}
+
+/// The spread of the rows that are not beyond suspicion: begun with all, until it stays.
+fn trustworthy_spread(distances: &[f64]) -> f64 {
+    let spread_of = |rows: &[f64]| 1.4826 * statistics::median(rows, None).unwrap_or(0.0);
+    let mut spread = spread_of(distances);
+    for _ in 0..30 {
+        let kept: Vec<f64> =
+            distances.iter().copied().filter(|&distance| distance <= BEYOND * spread).collect();
+        let next = spread_of(&kept);
+        if next == spread || next == 0.0 {
+            break;
+        }
+        spread = next;
+    }
+    spread
+}
+
+/// A row is a suspect if its output for another class reaches the average of the rows that were given
+/// that class: the rule of confident learning (Northcutt, Jiang and Chuang 2021), on leave-one-out
+/// outputs.
+fn classes(left_out: &LeftOut, given: &[u32]) -> (Vec<f64>, Vec<bool>, Share) {
+    let outputs = left_out.predictions.values();
+    let (n, count) = (given.len(), outputs.ncols());
+    let (mut sums, mut rows) = (vec![0.0; count], vec![0.0; count]);
+    for (row, &class) in given.iter().enumerate() {
+        sums[class as usize] += outputs[(row, class as usize)].clamp(0.0, 1.0);
+        rows[class as usize] += 1.0;
+    }
+    let thresholds: Vec<f64> = sums.iter().zip(&rows).map(|(s, n)| s / f64::max(*n, 1.0)).collect();
+    let mut suspects = vec![false; n];
+    let found = left_out.predictions.classes();
+    for (row, &class) in given.iter().enumerate() {
+        let confident = (0..count)
+            .filter(|&c| rows[c] > 0.0 && outputs[(row, c)] >= thresholds[c])
+            .max_by(|&a, &b| outputs[(row, a)].total_cmp(&outputs[(row, b)]));
+        suspects[row] =
+            confident.is_some_and(|found| found != class as usize) && found[row] != class;
+    }
+    (left_out.distances.clone(), suspects, share_of_wrong_classes(left_out, given))
+}
+
+/// Among rows on which the model is decided, the share that it decides against. How decided it is, by
+/// the lead of its first class over its second, does not depend on the class that a row was given,
+/// for it has not learnt the row: wrong rows are as frequent there as anywhere. Undecided rows are
+/// hard, not wrong.
+fn share_of_wrong_classes(left_out: &LeftOut, given: &[u32]) -> Share {
+    let outputs = left_out.predictions.values();
+    let found = left_out.predictions.classes();
+    let leads: Vec<f64> = (0..given.len())
+        .map(|row| {
+            let first = found[row] as usize;
+            let others = (0..outputs.ncols()).filter(|&c| c != first);
+            let second = others.map(|c| outputs[(row, c)]).fold(f64::NEG_INFINITY, f64::max);
+            outputs[(row, first)] - second
+        })
+        .collect();
+    let mut sorted = leads.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let decided = |level: f64| {
+        let cut = sorted[((sorted.len() - 1) as f64 * level) as usize];
+        let rows = (0..given.len()).filter(|&row| leads[row] >= cut);
+        let (mut against, mut all) = (0.0, 0.0);
+        for row in rows {
+            all += 1.0;
+            against += f64::from(u8::from(found[row] != given[row]));
+        }
+        (against, all)
+    };
+    let ((a, n), (b, m)) = (decided(0.75), decided(0.5));
+    Share {
+        estimate: a / n,
+        low: wilson(a, n, -1.0).min(wilson(b, m, -1.0)),
+        high: wilson(a, n, 1.0).max(wilson(b, m, 1.0)),
+    }
+}
+
+/// An end of Wilson's interval of 95 % confidence for a share of `count` among `n`.
+fn wilson(count: f64, n: f64, side: f64) -> f64 {
+    const Z: f64 = 1.96;
+    let p = count / n;
+    let centre = p + Z * Z / (2.0 * n);
+    let half = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).max(0.0).sqrt();
+    ((centre + side * half) / (1.0 + Z * Z / n)).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wilsons_interval_is_the_textbook_one() {
+        // Newcombe 1998, table I: 81 of 263, and 0 of 20.
+        assert!((wilson(81.0, 263.0, -1.0) - 0.2553).abs() < 5e-5);
+        assert!((wilson(81.0, 263.0, 1.0) - 0.3662).abs() < 5e-5);
+        assert!((wilson(0.0, 20.0, -1.0)).abs() < 1e-12);
+        assert!((wilson(0.0, 20.0, 1.0) - 0.1611).abs() < 5e-5);
+    }
+
+    #[test]
+    fn the_spread_does_not_see_the_wrong_rows() {
+        // The quantiles of |z| for 700 normal residuals; 300 far away.
+        let mut distances: Vec<f64> =
+            (0..700).map(|i| half_normal((f64::from(i) + 0.5) / 700.0)).collect();
+        distances.extend((0..300).map(|i| 20.0 + f64::from(i)));
+        assert!((trustworthy_spread(&distances) - 1.0).abs() < 0.02);
+        let (_, suspects, share) = residuals(&distances);
+        assert_eq!(suspects.iter().filter(|suspect| **suspect).count(), 300);
+        assert!(share.low < 0.3 && 0.3 <= share.estimate && share.estimate < share.high);
+    }
+
+    /// The quantile of |z| for a standard normal z, by bisection of its series.
+    fn half_normal(p: f64) -> f64 {
+        let cdf = |x: f64| {
+            let (mut term, mut sum) = (x, x);
+            for k in 1..200 {
+                term *= x * x / f64::from(2 * k + 1);
+                sum += term;
+            }
+            2.0 * sum * (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt()
+        };
+        let (mut low, mut high) = (0.0, 6.0);
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            if cdf(middle) < p { low = middle } else { high = middle }
+        }
+        0.5 * (low + high)
+    }
+}
