@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::fault::Fault;
-use crate::live_stdin::LiveStdin;
+use crate::live_input::LiveInput;
 use broadlearn::data::{Format, Kind, ReadOptions, Schema, Surprises, TableReader};
 use broadlearn::{Error, Model};
 use clap::{Args, ValueEnum};
@@ -55,16 +55,22 @@ impl DataArgs {
         Ok(TableReader::open(path, &options)?)
     }
 
-    /// Opens a stream for a model: rows come as soon as they are there, and Ctrl-C ends stdin.
+    /// Opens a stream for a model: rows come as soon as they are there, and Ctrl-C ends a pipe.
     pub(crate) fn open_stream(&self, model: &Model, path: &Path) -> Result<TableReader, Fault> {
-        if path != Path::new("-") {
-            return self.open_for(model, path);
-        }
         let mut options = self.options();
         options.live = true;
         options.missing.extend(model.schema().missing.iter().cloned());
-        let input = Box::new(LiveStdin::open());
-        Ok(TableReader::from_reader("standard input", input, &options)?)
+        if path == Path::new("-") {
+            let input = Box::new(LiveInput::new(std::io::stdin()));
+            return Ok(TableReader::from_reader("standard input", input, &options)?);
+        }
+        let regular = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+        if regular || path.is_dir() {
+            return Ok(TableReader::open(path, &options)?);
+        }
+        let file = std::fs::File::open(path).map_err(|error| Error::no_input(path, error))?;
+        let name = path.display().to_string();
+        Ok(TableReader::from_reader(&name, Box::new(LiveInput::new(file)), &options)?)
     }
 
     fn options(&self) -> ReadOptions {

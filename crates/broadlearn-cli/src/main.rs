@@ -9,7 +9,7 @@ mod context;
 mod data_args;
 mod fault;
 mod format;
-mod live_stdin;
+mod live_input;
 mod output;
 
 use args::{Cli, Command};

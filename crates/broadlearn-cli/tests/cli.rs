@@ -687,3 +687,60 @@ fn audit_finds_the_rows_that_were_spoilt() {
     bench.run("audit m.broad spoilt.csv --target y").fails(2, &["MODEL"]);
     bench.run("audit spoilt.csv --target y --drop").fails(2, &["--out"]);
 }
+
+/// What a review found: each once did harm.
+#[test]
+fn absurd_rows_do_not_harm_a_model() {
+    let bench = two_shards();
+    bench.run("fit first.csv --target y --loss squared --ridge 1e-3 --model q.broad").ok();
+    for (name, row) in [("y", "1,1,red,1.7e308"), ("x", "1e300,1,red,1")] {
+        bench.write("absurd.csv", &format!("a,b,colour,y\n{row}\n"));
+        for model in ["m.broad", "q.broad"] {
+            let before = fs::read(bench.path(model)).unwrap();
+            bench.run(&format!("learn {model} absurd.csv")).fails(65, &["so large"]);
+            assert!(fs::read(bench.path(model)).unwrap() == before, "{name} {model}");
+        }
+        let rows = format!("{}{row}\n", bench.read("second.csv"));
+        bench.run_with("learn q.broad - --out s.broad", &rows).fails(65, &["so large"]);
+        bench.run("inspect s.broad").ok();
+    }
+    // The rows before a bad one are learnt, whatever is wrong with it.
+    for bad in ["1,1,red,", "1,1,red,oops"] {
+        let rows = format!("{}{bad}\n", bench.read("few.csv"));
+        bench.run_with("learn m.broad - --out b.broad", &rows).fails(65, &["line 5"]);
+        assert!(bench.run("inspect b.broad").ok().contains("83 rows"));
+    }
+    bench.run("learn m.broad few.csv --new-classes").fails(2, &["a classifier"]);
+    let certificate = "forget m.broad first.csv --certificate no/where.json";
+    bench.run(certificate).fails(73, &["mkdir"]);
+}
+
+#[test]
+fn rows_of_weight_zero_are_no_rows_in_a_stream() {
+    let bench = Bench::new();
+    let mut table = String::from("a,y,w\n");
+    (0..80).for_each(|i| {
+        let _ = writeln!(table, "{},{},{}", i % 13, 2 * (i % 13) + i % 3, 1 + i % 2);
+    });
+    bench.write("w.csv", &table);
+    bench.run("fit w.csv --target y --weight w --ridge 1e-3 --sigma 1 --model m.broad").ok();
+    let rows = "a,y,w\n1,2,0\n";
+    let report = bench.run_with("learn m.broad - --json", rows).json();
+    assert_eq!((&report["rows_read"], &report["rows_learnt"]), (&1.into(), &0.into()));
+    // Of equal rows, the one with the given weight leaves.
+    bench.run("fit w.csv --target y --weight w --loss squared --ridge 1e-3 --model q.broad").ok();
+    bench.write("heavy.csv", "a,y,w\n50,99,2\n");
+    bench.write("light.csv", "a,y,w\n50,99,1\n");
+    let weight = || bench.run("diff q.broad m.broad --json").json()["differing"].clone();
+    let before = weight();
+    bench.run("learn q.broad heavy.csv").ok();
+    bench.run("learn q.broad light.csv").ok();
+    bench.run("forget q.broad heavy.csv").ok();
+    bench.run("forget q.broad light.csv").ok();
+    assert_eq!(weight(), before);
+    bench.run("learn q.broad light.csv").ok();
+    bench.run("learn q.broad heavy.csv").ok();
+    let certificate = bench.run("forget q.broad light.csv --certificate c.json");
+    certificate.ok();
+    assert!(bench.read("c.json").contains("\"weight\": 1.0"), "{}", bench.read("c.json"));
+}

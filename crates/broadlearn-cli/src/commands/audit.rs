@@ -69,7 +69,7 @@ pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<(), Fault> {
         output::check_folder(path)?;
     }
     let (model, data) = args.model_and_data(context)?;
-    let samples = read_rows(&model, std::slice::from_ref(data), &args.table, context)?;
+    let samples = read_rows(&model, std::slice::from_ref(data), false, &args.table, context)?;
     let rows = (&samples).into();
     let left_out =
         model.leave_one_out(rows, &mut context.observer()).map_err(|error| about(error, data))?;

@@ -6,7 +6,7 @@ use crate::data_args::{DataArgs, load_model};
 use crate::fault::Fault;
 use crate::{format, output};
 use broadlearn::Model;
-use broadlearn::faer::MatRef;
+use broadlearn::faer::{Mat, MatRef};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -33,9 +33,15 @@ pub(crate) fn run(args: &DiffArgs, context: &Context) -> Result<(), Fault> {
     let predictions = match &args.data {
         None => None,
         Some(path) => {
-            let rows = read_rows(&a, std::slice::from_ref(path), &args.table, context)?;
-            context.end_progress();
-            Some(a.difference(&b, rows.x.as_ref())?)
+            // Each by its own schema: columns, categories and classes may differ.
+            let predict = |model: &Model| -> Result<Mat<f64>, Fault> {
+                let rows =
+                    read_rows(model, std::slice::from_ref(path), true, &args.table, context)?;
+                context.end_progress();
+                Ok(model.predict(&rows.x)?.values().clone())
+            };
+            let (f, g) = (predict(&a)?, predict(&b)?);
+            (f.ncols() == g.ncols()).then(|| relative(f.as_ref(), g.as_ref()))
         }
     };
     let mut differing = Vec::new();
@@ -86,8 +92,9 @@ pub(crate) fn run(args: &DiffArgs, context: &Context) -> Result<(), Fault> {
         };
         rows.push(vec![name.to_owned(), value]);
     }
-    if let Some(value) = predictions {
-        rows.push(vec!["predictions".into(), format!("{value:.1e}")]);
+    if args.data.is_some() {
+        let value = predictions.map_or("not comparable".into(), |value| format!("{value:.1e}"));
+        rows.push(vec!["predictions".into(), value]);
     }
     text.push_str(&format::table(&rows));
     output::print(&text)

@@ -5,6 +5,7 @@ use super::update::{UpdateArgs, about, finish, read_rows};
 use crate::context::Context;
 use crate::data_args::{DataArgs, load_model};
 use crate::fault::Fault;
+use crate::output::Output;
 use crate::{format, output};
 use clap::Args;
 use serde_json::json;
@@ -37,7 +38,10 @@ pub(crate) fn run(args: &ForgetArgs, context: &Context) -> Result<(), Fault> {
     args.certificate.as_deref().map(output::check_folder).transpose()?;
     let mut model = load_model(&args.model, Some(&args.data))?;
     let before = model.rows();
-    let samples = read_rows(&model, std::slice::from_ref(&args.data), &args.table, context)?;
+    let samples = {
+        let data = std::slice::from_ref(&args.data);
+        read_rows(&model, data, args.update.drop_missing_target, &args.table, context)?
+    };
     let removal = model
         .forget((&samples).into(), &mut context.observer())
         .map_err(|error| about(error, &args.data))?;
@@ -76,10 +80,13 @@ pub(crate) fn run(args: &ForgetArgs, context: &Context) -> Result<(), Fault> {
         "cancellation": removal.cancellation,
         "route": route_name(removal.route),
     });
-    finish(&model, target, &words, facts, verified, context)?;
-    if let Some(path) = &args.certificate {
+    // The certificate is written before the model is changed and appears after it: one that cannot be
+    // written must not cost the rows their proof.
+    let mut paper = args.certificate.as_deref().map(|path| Output::open(Some(path))).transpose()?;
+    if let Some(paper) = &mut paper {
         let text = serde_json::to_string_pretty(&certificate).unwrap_or_default();
-        output::write_file(path, &(text + "\n"))?;
+        paper.write(format!("{text}\n").as_bytes())?;
     }
-    Ok(())
+    finish(&model, target, &words, facts, verified, context)?;
+    paper.map_or(Ok(()), Output::finish)
 }

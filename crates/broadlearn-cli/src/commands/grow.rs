@@ -46,7 +46,8 @@ pub(crate) struct GrowArgs {
 pub(crate) fn run(args: &GrowArgs, context: &Context) -> Result<(), Fault> {
     let target = args.update.target(&args.model)?;
     let model = load_model(&args.model, args.data.first().map(PathBuf::as_path))?;
-    let samples = read_rows(&model, &args.data, &args.table, context)?;
+    let samples =
+        read_rows(&model, &args.data, args.update.drop_missing_target, &args.table, context)?;
     let growth = Growth {
         feature_groups: args.feature_groups,
         feature_nodes: args.feature_nodes,
@@ -55,7 +56,7 @@ pub(crate) fn run(args: &GrowArgs, context: &Context) -> Result<(), Fault> {
     };
     let grown = model.grow(growth, (&samples).into(), &mut context.observer())?;
     context.end_progress();
-    let verified = args.update.verify(&grown, Some(samples), &args.table, context)?;
+    let verified = args.update.verify(&grown, Some(&samples), &args.table, context)?;
     let new = grown.map().width() - model.map().width();
     let words = format!("added {}", format::plural(new as u64, "node"));
     finish(&grown, target, &words, json!({"nodes_added": new}), verified, context)

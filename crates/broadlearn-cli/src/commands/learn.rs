@@ -6,8 +6,10 @@ use crate::context::Context;
 use crate::data_args::{DataArgs, load_model};
 use crate::fault::Fault;
 use crate::format;
+use broadlearn::data::Task;
 use broadlearn::increment::Route;
 use broadlearn::model::Learning;
+use broadlearn::{Error, Model};
 use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -36,9 +38,6 @@ pub(crate) struct LearnArgs {
     /// Learn classes that the model does not know yet
     #[arg(long)]
     pub(super) new_classes: bool,
-    /// Leave out rows without a target
-    #[arg(long)]
-    pub(super) drop_missing_target: bool,
     /// With each new row, multiply the weight of all earlier ones by this (0.999: the last 1000 count)
     #[arg(long, value_name = "F", default_value_t = 1.0, allow_negative_numbers = true)]
     pub(super) forgetting: f64,
@@ -55,6 +54,16 @@ pub(crate) struct LearnArgs {
 }
 
 impl LearnArgs {
+    /// New classes are for classifiers.
+    pub(super) fn check_new_classes(&self, model: &Model) -> Result<(), Fault> {
+        match (self.new_classes, model.task()) {
+            (true, Task::Regression) => {
+                Err(Error::setting("new-classes", "a regression").expected("a classifier").into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn learning(&self) -> Learning {
         Learning { forgetting: self.forgetting, quarantine: self.quarantine, one_by_one: false }
     }
@@ -67,12 +76,13 @@ pub(crate) fn run(args: &LearnArgs, context: &Context) -> Result<(), Fault> {
     args.stream.check_unused()?;
     let target = args.update.target(&args.model)?;
     let mut model = load_model(&args.model, Some(&args.data))?;
+    args.check_new_classes(&model)?;
     let (samples, fresh) = read_by_schema(
         &model,
         model.schema(),
         std::slice::from_ref(&args.data),
         args.new_classes,
-        args.drop_missing_target,
+        args.update.drop_missing_target,
         &args.table,
         context,
     )?;
@@ -83,13 +93,13 @@ pub(crate) fn run(args: &LearnArgs, context: &Context) -> Result<(), Fault> {
         .learn((&samples).into(), args.learning(), &mut context.observer())
         .map_err(|error| about(error, &args.data))?;
     context.end_progress();
-    if let (Some(path), false) = (&args.quarantine_out, learnt.quarantined.is_empty()) {
-        let mut side = super::stream::Quarantine::open(path, model.schema())?;
-        side.add(&samples, &learnt, 1, model.schema())?;
-    }
+    let side = match (&args.quarantine_out, learnt.quarantined.is_empty()) {
+        (Some(path), false) => Some(super::stream::Quarantine::open(path, model.schema())?),
+        _ => None,
+    };
     let (read, kept_out) = (samples.len() as u64, learnt.quarantined.len() as u64);
     let low = learnt.trust.iter().filter(|&&trust| trust < 0.5).count();
-    let verified = args.update.verify(&model, Some(samples), &args.table, context)?;
+    let verified = args.update.verify(&model, Some(&samples), &args.table, context)?;
     let mut words = format!("learnt {}", format::plural(read - kept_out, "row"));
     if kept_out > 0 {
         words.push_str(&format!(", left out {}", format::plural(kept_out, "implausible row")));
@@ -106,7 +116,12 @@ pub(crate) fn run(args: &LearnArgs, context: &Context) -> Result<(), Fault> {
         "new_classes": fresh,
         "route": learnt.route.map(route_name),
     });
-    finish(&model, target, &words, facts, verified, context)
+    finish(&model, target, &words, facts, verified, context)?;
+    // Only now: a row is either learnt or in the side file.
+    match side {
+        Some(mut side) => side.add(&samples, &learnt, 1, model.schema()),
+        None => Ok(()),
+    }
 }
 
 pub(super) fn route_name(route: Route) -> &'static str {

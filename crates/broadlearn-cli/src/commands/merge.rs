@@ -8,6 +8,7 @@ use crate::format;
 use broadlearn::{Error, Model};
 use clap::Args;
 use serde_json::json;
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -56,6 +57,19 @@ pub(crate) fn run(args: &MergeArgs, context: &Context) -> Result<(), Fault> {
             None => error,
         }
     })?;
+    let mut seen: HashSet<u64> = HashSet::new();
+    for (path, model) in args.models.iter().zip(&models) {
+        let prints = model.knowledge().map_or(&[][..], |known| known.ledger().fingerprints());
+        let again = prints.iter().filter(|print| seen.contains(print)).count();
+        if again > 0 {
+            context.warn(format_args!(
+                "{}: {} that an earlier model has learnt, too, and that count twice now",
+                path.display(),
+                format::plural(again as u64, "row")
+            ));
+        }
+        seen.extend(prints);
+    }
     let verified = args.update.verify(&merged, None, &args.table, context)?;
     let words = format!("merged {}", format::plural(models.len() as u64, "model"));
     finish(&merged, out, &words, json!({"models": models.len()}), verified, context)

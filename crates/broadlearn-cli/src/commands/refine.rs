@@ -44,7 +44,8 @@ pub(crate) struct RefineArgs {
 pub(crate) fn run(args: &RefineArgs, context: &Context) -> Result<(), Fault> {
     let target = args.update.target(&args.model)?;
     let mut model = load_model(&args.model, args.data.first().map(PathBuf::as_path))?;
-    let samples = read_rows(&model, &args.data, &args.table, context)?;
+    let samples =
+        read_rows(&model, &args.data, args.update.drop_missing_target, &args.table, context)?;
     let before = model.drift((&samples).into(), &mut context.observer())?;
     context.end_progress();
     if args.check {
@@ -60,7 +61,7 @@ pub(crate) fn run(args: &RefineArgs, context: &Context) -> Result<(), Fault> {
     model.refine((&samples).into(), refinement, &mut context.observer())?;
     let after = model.drift((&samples).into(), &mut context.observer())?;
     context.end_progress();
-    let verified = args.update.verify(&model, Some(samples), &args.table, context)?;
+    let verified = args.update.verify(&model, Some(&samples), &args.table, context)?;
     let report = model.report();
     let text = format!(
         "refined in {}: drift of the weights {}, before {}",

@@ -36,7 +36,8 @@ pub(crate) struct StreamArgs {
     /// Save the model every S seconds, when a row comes
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
     snapshot_seconds: Option<u64>,
-    /// Rows that stay on record, so that they can be forgotten [default: 100000]
+    /// Rows that stay on record, so that they can be forgotten [default: 100000, or as many as there
+    /// are in the beginning]
     #[arg(long, value_name = "N")]
     remember: Option<usize>,
 }
@@ -68,16 +69,22 @@ pub(super) fn run_stream(args: &LearnArgs, context: &Context) -> Result<(), Faul
     let target = args.update.target(&args.model)?;
     args.update.refuse_verify()?;
     let to_stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
-    if context.json && to_stdout(&args.stream.predictions) {
-        return Err(Error::setting("predictions", "- with --json")
+    let model_to_stdout = target == Path::new("-");
+    if (context.json || model_to_stdout) && to_stdout(&args.stream.predictions) {
+        let with = if context.json { "- with --json" } else { "- with --out -" };
+        return Err(Error::setting("predictions", with)
             .expected("stdout for one of them only")
             .into());
     }
     let model = load_model(&args.model, Some(&args.data))?;
+    args.learning().check()?;
+    model.check_updatable()?;
+    args.check_new_classes(&model)?;
     // The reader goes on with the columns that it was opened with; classes are added to the model.
     let schema = model.schema().clone();
     let reader = args.table.open_stream(&model, &args.data)?;
-    let mut reader = SchemaReader::new(reader, &schema, true, args.drop_missing_target)?;
+    let mut reader = SchemaReader::new(reader, &schema, true, args.update.drop_missing_target)?
+        .delivering_good_rows();
     if args.new_classes {
         reader = reader.accepting_new_classes();
     }
@@ -89,6 +96,10 @@ pub(super) fn run_stream(args: &LearnArgs, context: &Context) -> Result<(), Faul
             .map(|path| Quarantine::open(path, &schema))
             .transpose()?,
         score: Progressive::default(),
+        // What was on record stays there, so that a stream does not cost a model its abilities.
+        remember: args.stream.remember.unwrap_or_else(|| {
+            model.knowledge().map_or(0, |known| known.ledger().len()).max(100_000)
+        }),
         learnt: 0,
         quarantined: 0,
         low: 0,
@@ -99,15 +110,14 @@ pub(super) fn run_stream(args: &LearnArgs, context: &Context) -> Result<(), Faul
         context,
     };
     // What was learnt is saved, whatever ends the stream: its end, Ctrl-C, or a bad row.
-    let outcome = context::finishing(|| {
-        let outcome = run.follow(&mut reader);
-        run.save()?;
-        outcome
-    });
+    let (outcome, saved) = context::finishing(|| (run.follow(&mut reader), run.save()));
     warn_of(reader.surprises(), &schema, context);
+    saved?;
     run.tell(reader.new_classes())?;
-    outcome?;
-    if context::interrupted() { Err(Error::interrupted().into()) } else { Ok(()) }
+    if context::interrupted() {
+        return Err(Error::interrupted().into());
+    }
+    outcome
 }
 
 /// A stream on its way through a model.
@@ -119,6 +129,8 @@ struct Run<'a> {
     predictions: Option<Live>,
     quarantine: Option<Quarantine>,
     score: Progressive,
+    /// Rows that stay on record.
+    remember: usize,
     learnt: u64,
     quarantined: u64,
     /// Rows that got less than half of their weight.
@@ -134,11 +146,13 @@ impl Run<'_> {
         let most = if batch == 1 { TOGETHER } else { batch };
         let mut pending: Option<Samples> = None;
         let mut known = 0;
-        loop {
+        while !context::interrupted() {
             let waiting = pending.as_ref().map_or(0, Samples::len);
             let block = match reader.next_block(most - waiting) {
                 Ok(Some(block)) => block,
                 Ok(None) => break,
+                // What was cut off by the user is no error of the data.
+                Err(_) if context::interrupted() => break,
                 Err(error) => {
                     // The rows before the bad one are good.
                     self.learn(pending)?;
@@ -149,11 +163,13 @@ impl Run<'_> {
                 self.model.add_classes(&reader.new_classes()[known..])?;
                 known = reader.new_classes().len();
             }
-            let Some(targets) = block.targets else { continue };
+            let Some(targets) = block.targets.filter(|targets| !targets.is_empty()) else {
+                continue;
+            };
             let surprises = Surprises::default();
             let samples = Samples { x: block.x, targets, weights: block.weights, surprises };
             match &mut pending {
-                Some(pending) => pending.append(samples),
+                Some(pending) => pending.append(&samples),
                 None => pending = Some(samples),
             }
             if pending.as_ref().is_some_and(|pending| batch == 1 || pending.len() >= batch) {
@@ -171,19 +187,20 @@ impl Run<'_> {
             one_by_one: self.args.stream.batch.is_none_or(|batch| batch == 1),
             ..self.args.learning()
         };
+        let before = self.model.rows();
         let learnt = self.model.learn((&samples).into(), learning, &mut unobserved)?;
+        self.learnt += self.model.rows() - before;
+        self.quarantined += learnt.quarantined.len() as u64;
+        self.low += learnt.trust.iter().filter(|&&trust| trust < 0.5).count() as u64;
         let (first_row, target) = (self.score.rows + 1, &self.model.schema().target);
         if let Some(live) = &mut self.predictions {
             live.add(&learnt.predictions, target)?;
         }
         self.score.add(&learnt.predictions, &samples.targets, target, self.context);
-        self.quarantined += learnt.quarantined.len() as u64;
-        self.learnt += (samples.len() - learnt.quarantined.len()) as u64;
-        self.low += learnt.trust.iter().filter(|&&trust| trust < 0.5).count() as u64;
         if let (Some(side), false) = (&mut self.quarantine, learnt.quarantined.is_empty()) {
             side.add(&samples, &learnt, first_row, self.model.schema())?;
         }
-        self.model.keep_on_record(self.args.stream.remember.unwrap_or(100_000));
+        self.model.keep_on_record(self.remember);
         Ok(())
     }
 

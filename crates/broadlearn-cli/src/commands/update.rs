@@ -23,6 +23,9 @@ pub(crate) struct UpdateArgs {
     /// The tables that the model has learnt so far, for --verify; DATA need not be named again
     #[arg(long, value_name = "FILE", num_args = 1..)]
     history: Vec<PathBuf>,
+    /// Leave out rows without a target
+    #[arg(long)]
+    pub(super) drop_missing_target: bool,
 }
 
 impl UpdateArgs {
@@ -53,22 +56,25 @@ impl UpdateArgs {
     pub(super) fn verify(
         &self,
         model: &Model,
-        new: Option<Samples>,
+        new: Option<&Samples>,
         table: &DataArgs,
         context: &Context,
     ) -> Result<Option<f64>, Fault> {
         if !self.verify {
             return Ok(None);
         }
+        let drop = self.drop_missing_target;
+        let history;
         let rows = match (new, self.history.is_empty()) {
             (Some(new), true) => new,
             (new, _) => {
-                let mut rows = read_rows(model, &self.history, table, context)?;
+                let mut rows = read_rows(model, &self.history, drop, table, context)?;
                 new.into_iter().for_each(|new| rows.append(new));
-                rows
+                history = rows;
+                &history
             }
         };
-        let refit = model.refit((&rows).into(), &mut context.observer())?;
+        let refit = model.refit(rows.into(), &mut context.observer())?;
         context.end_progress();
         let difference = model.difference(&refit, rows.x.as_ref())?;
         context.say(format_args!("verified: predictions differ from a refit by {difference:.1e}"));
@@ -80,10 +86,12 @@ impl UpdateArgs {
 pub(super) fn read_rows(
     model: &Model,
     paths: &[PathBuf],
+    drop_missing_target: bool,
     table: &DataArgs,
     context: &Context,
 ) -> Result<Samples, Fault> {
-    let (samples, _) = read_by_schema(model, model.schema(), paths, false, false, table, context)?;
+    let drop = drop_missing_target;
+    let (samples, _) = read_by_schema(model, model.schema(), paths, false, drop, table, context)?;
     Ok(samples)
 }
 
@@ -105,16 +113,13 @@ pub(super) fn read_by_schema(
         if new_classes {
             reader = reader.accepting_new_classes();
         }
-        let samples = reader.read_to_end(&mut context.observer()).map_err(|error| {
-            let unknown = error.to_string().contains("which the model does not know");
-            if unknown { error.advice("add the class with learn --new-classes") } else { error }
-        })?;
+        let samples = reader.read_to_end(&mut context.observer())?;
         context.end_progress();
         fresh = reader.new_classes().to_vec();
         warn_of(reader.surprises(), schema, context);
         match &mut all {
             None => all = Some(samples),
-            Some(all) => all.append(samples),
+            Some(all) => all.append(&samples),
         }
     }
     let none = || Error::setting("history", "no table").expected("--history FILE, with --verify");

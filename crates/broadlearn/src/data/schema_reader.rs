@@ -53,6 +53,8 @@ pub struct SchemaReader<'a> {
     surprises: Surprises,
     /// Classes that the schema does not know, if they are welcome.
     fresh: Option<Vec<String>>,
+    delivers_good_rows: bool,
+    held_back: Option<Error>,
 }
 
 impl<'a> SchemaReader<'a> {
@@ -107,8 +109,17 @@ impl<'a> SchemaReader<'a> {
             _ => false,
         };
         reader.select(&selection)?;
-        let surprises = Surprises::default();
-        Ok(Self { reader, schema, targets, weight, drop_missing_target, surprises, fresh: None })
+        Ok(Self {
+            reader,
+            schema,
+            targets,
+            weight,
+            drop_missing_target,
+            surprises: Surprises::default(),
+            fresh: None,
+            delivers_good_rows: false,
+            held_back: None,
+        })
     }
 
     /// Lets classes pass that the schema does not know: they are numbered on behind the known ones.
@@ -140,7 +151,7 @@ impl<'a> SchemaReader<'a> {
         let Some(mut all) = parts.next() else {
             return Err(Error::data("no rows").at(self.name()).expected("at least one row"));
         };
-        parts.for_each(|part| all.append(part));
+        parts.for_each(|part| all.append(&part));
         all.surprises = self.surprises.clone();
         Ok(all)
     }
@@ -155,11 +166,48 @@ impl<'a> SchemaReader<'a> {
         &self.surprises
     }
 
+    /// Delivers the rows before a bad one first, and the error in the next call: whatever comes before
+    /// it in a stream is good.
+    #[must_use]
+    pub fn delivering_good_rows(mut self) -> Self {
+        self.delivers_good_rows = true;
+        self
+    }
+
     /// The next rows, at most `max_rows`; `None` after the last.
     pub fn next_block(&mut self, max_rows: usize) -> Result<Option<Block>> {
-        let Some(Batch { first_row, mut columns }) = self.reader.next_batch(max_rows)? else {
-            return Ok(None);
+        if let Some(error) = self.held_back.take() {
+            return Err(error);
+        }
+        let Some(batch) = self.reader.next_batch(max_rows)? else { return Ok(None) };
+        if !self.delivers_good_rows {
+            return self.block(batch).map(Some);
+        }
+        let (copy, surprises, fresh) = (batch.clone(), self.surprises.clone(), self.fresh.clone());
+        let error = match self.block(batch) {
+            Ok(block) => return Ok(Some(block)),
+            Err(error) => error,
         };
+        let rows = |range: std::ops::Range<usize>| {
+            let first_row = copy.first_row + range.start as u64;
+            let numbers: Vec<usize> = range.collect();
+            let columns =
+                copy.columns.iter().map(|column| super::training::select(column, &numbers));
+            Batch { first_row, columns: columns.collect() }
+        };
+        let bad = (0..copy.rows()).find(|&row| self.block(rows(row..row + 1)).is_err());
+        (self.surprises, self.fresh) = (surprises, fresh);
+        match bad {
+            Some(bad) if bad > 0 => {
+                self.held_back = Some(error);
+                self.block(rows(0..bad)).map(Some)
+            }
+            _ => Err(error),
+        }
+    }
+
+    fn block(&mut self, batch: Batch) -> Result<Block> {
+        let Batch { first_row, mut columns } = batch;
         let inputs = self.schema.inputs.len();
         let mut rows: Vec<u64> = Vec::new();
         if !self.targets.is_empty() {
@@ -210,6 +258,6 @@ impl<'a> SchemaReader<'a> {
             };
             Some(self.schema.target.encode(&target_columns, &place, self.fresh.as_mut())?)
         };
-        Ok(Some(Block { first_row, x, targets, weights }))
+        Ok(Block { first_row, x, targets, weights })
     }
 }

@@ -216,7 +216,8 @@ impl TargetSchema {
                         let known: Vec<&str> = classes.iter().map(String::as_str).collect();
                         Err(Error::data(format!("class `{name}`, which the model does not know"))
                             .at(place(row))
-                            .expected(format!("one of {}", super::reader::list(&known))))
+                            .expected(format!("one of {}", super::reader::list(&known)))
+                            .advice("correct it, or learn it first with learn --new-classes"))
                     }
                 };
                 let codes = match columns.first() {

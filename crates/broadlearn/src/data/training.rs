@@ -67,16 +67,16 @@ impl Samples {
     }
 
     /// Puts the rows of other samples by the same schema behind these.
-    pub fn append(&mut self, other: Self) {
+    pub fn append(&mut self, other: &Self) {
         let (rows, more) = (self.len(), other.len());
         if self.weights.is_some() || other.weights.is_some() {
             let ones = |rows| vec![1.0; rows];
             let weights = self.weights.get_or_insert_with(|| ones(rows));
-            weights.extend(other.weights.unwrap_or_else(|| ones(more)));
+            weights.extend(other.weights.clone().unwrap_or_else(|| ones(more)));
         }
         stack(&mut self.x, &other.x);
-        match (&mut self.targets, other.targets) {
-            (Targets::Values(values), Targets::Values(more)) => stack(values, &more),
+        match (&mut self.targets, &other.targets) {
+            (Targets::Values(values), Targets::Values(more)) => stack(values, more),
             (Targets::Classes(codes), Targets::Classes(more)) => codes.extend(more),
             _ => unreachable!("one schema has one task"),
         }
@@ -353,7 +353,7 @@ pub(super) fn remove_rows(column: &mut Column, rows: &[usize]) {
     }
 }
 
-fn select(column: &Column, rows: &[usize]) -> Column {
+pub(super) fn select(column: &Column, rows: &[usize]) -> Column {
     match column {
         Column::Number(values) => Column::Number(rows.iter().map(|&row| values[row]).collect()),
         Column::Text { codes, levels } => Column::Text {

@@ -203,6 +203,17 @@ impl Network {
     /// The largest width that a network may have: R has this number squared times 8 bytes.
     pub const MAX_WIDTH: usize = 65_536;
 
+    /// An error if there is no memory for R and its factor.
+    pub(crate) fn check_memory(&self, inputs: usize) -> Result<()> {
+        let width = self.width(inputs);
+        let numbers = width.saturating_mul(width).saturating_mul(2);
+        if Vec::<f64>::new().try_reserve_exact(numbers).is_ok() {
+            return Ok(());
+        }
+        Err(Error::setting("nodes", width)
+            .expected(format!("nodes for which {:.1} GB can be had", numbers as f64 * 8e-9)))
+    }
+
     /// The number of nodes L for `inputs` input columns.
     pub fn width(&self, inputs: usize) -> usize {
         let features = match self.features {

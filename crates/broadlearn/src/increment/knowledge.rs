@@ -151,7 +151,7 @@ impl Knowledge {
                 self.equations.add(u.as_mut(), y.as_ref(), Some(weights), parallelism());
                 return Ok(Route::Updated);
             }
-            self.factor = None;
+            (self.factor, self.updates) = (None, 0);
         }
         let mut equations = self.equations.clone();
         let mut buffer = Mat::zeros(BLOCK_ROWS.min(weights.len()), self.nodes());

@@ -76,8 +76,27 @@ impl Ledger {
     }
 
     /// The places of these rows, `None` for one that is not on record. Rows that occur several times
-    /// have several places; the latest are found first.
-    pub(crate) fn find(&self, fingerprints: &[u64]) -> Vec<Option<usize>> {
+    /// have several places: those with the weight that is looked for are found first, then the
+    /// latest.
+    pub(crate) fn find_weighted(
+        &self,
+        fingerprints: &[u64],
+        weights: Option<&[f64]>,
+    ) -> Vec<Option<usize>> {
+        let mut places = self.places(fingerprints);
+        let find = |(row, fingerprint): (usize, &u64)| {
+            let found = places.get_mut(fingerprint)?;
+            let wanted = weights.map_or(1.0, |weights| weights[row]);
+            let exact = found.iter().rposition(|&place| self.weights[place] == wanted);
+            match exact {
+                Some(place) => Some(found.remove(place)),
+                None => found.pop(),
+            }
+        };
+        fingerprints.iter().enumerate().map(find).collect()
+    }
+
+    fn places(&self, fingerprints: &[u64]) -> HashMap<u64, Vec<usize>> {
         let mut places: HashMap<u64, Vec<usize>> =
             fingerprints.iter().map(|&fingerprint| (fingerprint, Vec::new())).collect();
         for (place, fingerprint) in self.fingerprints.iter().enumerate() {
@@ -85,6 +104,13 @@ impl Ledger {
                 found.push(place);
             }
         }
+        places
+    }
+
+    /// The places of these rows, `None` for one that is not on record. Rows that occur several times
+    /// have several places; the latest are found first.
+    pub(crate) fn find(&self, fingerprints: &[u64]) -> Vec<Option<usize>> {
+        let mut places = self.places(fingerprints);
         fingerprints
             .iter()
             .map(|fingerprint| places.get_mut(fingerprint).and_then(Vec::pop))

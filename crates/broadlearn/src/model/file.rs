@@ -11,6 +11,7 @@ use crate::preprocess::Scaler;
 use crate::solve::SolveReport;
 use crate::solve::factor::Factor;
 use crate::state::NormalEquations;
+use faer::MatRef;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,6 +20,9 @@ use std::path::Path;
 
 /// The version of the format that this library writes, and the only one that it reads.
 pub const FORMAT_VERSION: u32 = 2;
+
+/// More rows than this no table has; counts beyond it could overflow.
+const MOST_ROWS: u64 = 1 << 53;
 
 /// Everything but the numbers.
 #[derive(Serialize, Deserialize)]
@@ -90,6 +94,7 @@ impl Model {
     /// # Errors
     /// `CannotCreate` or `Io`; what was at `path` is then still there.
     pub fn save(&self, path: &Path) -> Result<()> {
+        self.check_numbers()?;
         let failed = |error: io::Error| {
             let full = matches!(
                 error.kind(),
@@ -146,6 +151,7 @@ impl Model {
     /// # Errors
     /// If the description cannot be written as JSON.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.check_numbers()?;
         let mut out = Cursor::new(Vec::new());
         self.write(&mut out).map_err(|error| Error::io("model", "write", error))?;
         Ok(out.into_inner())
@@ -178,6 +184,26 @@ impl Model {
     /// As [`load`](Self::load).
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         container::read(&mut &*bytes, bytes.len() as u64).and_then(Self::from_contents)
+    }
+
+    /// A model with numbers that are not finite could not be loaded again.
+    fn check_numbers(&self) -> Result<()> {
+        let finite = |matrix: MatRef<'_, f64>| {
+            matrix.col_iter().all(|column| column.iter().all(|value| value.is_finite()))
+        };
+        let known = self.knowledge.as_ref().is_none_or(|known| {
+            let (equations, ledger) = (known.equations(), known.ledger());
+            let r = equations.r();
+            (0..r.nrows()).all(|i| r[(i, i)].is_finite())
+                && finite(equations.p())
+                && equations.weight().is_finite()
+                && ledger.weights().iter().all(|weight| weight.is_finite())
+        });
+        if known && finite(self.w.as_ref()) && self.report.spread.is_finite() {
+            return Ok(());
+        }
+        Err(Error::numeric("the model holds numbers that are not finite, and was not saved")
+            .advice("look for absurdly large inputs, targets or weights"))
     }
 
     fn write(&self, out: &mut (impl Write + io::Seek)) -> io::Result<()> {
@@ -300,6 +326,13 @@ impl Description {
                 .expected(format!("`{GENERATOR}`"))
                 .advice("use the release of broadlearn that wrote it, or fit the model anew"));
         }
+        let counts_agree = self.knowledge.as_ref().is_none_or(|known| {
+            known.rows == self.rows && known.ridge == self.report.ridge.unwrap_or(0.0)
+        });
+        if self.rows > MOST_ROWS || !counts_agree {
+            return Err(Error::model("numbers of rows or ridges that contradict each other")
+                .expected("a model that broadlearn wrote"));
+        }
         let fits = |input: &InputColumn| match input.encoding {
             Encoding::Number { .. } => input.kind != Kind::Text,
             Encoding::Category { .. } => input.kind == Kind::Text,
@@ -365,7 +398,11 @@ fn read_knowledge(
     };
     let fingerprints = contents.integers("ledger.fingerprints")?;
     let weights = contents.vector("ledger.weights", fingerprints.len())?;
-    if !(facts.ridge >= 0.0 && facts.ridge.is_finite()) {
+    let sound = facts.ridge >= 0.0
+        && facts.ridge.is_finite()
+        && facts.updates <= nodes as u64
+        && facts.rows.max(facts.dropped) <= MOST_ROWS;
+    if !sound {
         return Err(unsound());
     }
     let ledger = Ledger::from_parts(fingerprints, weights, facts.dropped).ok_or_else(unsound)?;

@@ -97,6 +97,7 @@ impl CheckedSettings {
         let kept = Kept::new(training.rows());
         let Labelled { x, targets, weights: user } = kept.rows();
         let settings = self.sized_for(x.nrows(), user);
+        settings.network.check_memory(x.ncols())?;
 
         // Stage 2: scalers.
         let input_scaler = Scaler::fit(settings.input_scaling, x, user);

@@ -121,7 +121,12 @@ impl Model {
         prints: &[u64],
     ) -> Result<(Vec<f64>, Vec<usize>)> {
         let ledger = knowledge.ledger();
-        let places = ledger.find(prints);
+        // The user's weight tells equal rows apart where the model gave none of its own.
+        let plain = self.report.loss == Loss::Squared && !knowledge.decayed();
+        let places = match plain {
+            true => ledger.find_weighted(prints, rows.weights),
+            false => ledger.find(prints),
+        };
         let unknown: Vec<usize> = (0..places.len()).filter(|&row| places[row].is_none()).collect();
         // Without a record the weight is known only where the model never gave weights of its own.
         let by_definition =

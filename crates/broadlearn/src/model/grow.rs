@@ -9,7 +9,7 @@ use crate::increment::Knowledge;
 use crate::increment::ledger::fingerprints;
 use crate::linalg::{BLOCK_ROWS, parallelism, product, row_blocks, scale_rows, squared_norm};
 use crate::progress::{Observer, report};
-use faer::{Accum, Mat};
+use faer::{Accum, Mat, MatRef};
 
 impl Model {
     /// A model with more nodes. Only the new columns of U meet all others: 2 N m (L + m) flops for m
@@ -33,6 +33,7 @@ impl Model {
             return Err(Error::setting("nodes", network.width(inputs))
                 .expected(format!("at most {} nodes in all", Network::MAX_WIDTH)));
         }
+        network.check_memory(inputs)?;
         rows.check(&self.schema)?;
         let kept = Kept::new(rows);
         let rows = kept.rows();
@@ -71,7 +72,7 @@ impl Model {
             product(p.as_mut(), Accum::Add, columns, y.as_ref(), parallelism());
         }
         if !proven {
-            check_same_rows(knowledge, &p)?;
+            check_same_rows(knowledge, p.as_ref())?;
         }
 
         report(observer, "solving", 0, None)?;
@@ -111,7 +112,7 @@ impl Model {
 
 /// P of the old nodes, summed up once more, shows whether these are the model's rows: an incomplete
 /// record does not.
-fn check_same_rows(knowledge: &Knowledge, p: &Mat<f64>) -> Result<()> {
+pub(super) fn check_same_rows(knowledge: &Knowledge, p: MatRef<'_, f64>) -> Result<()> {
     let known = knowledge.equations().p();
     let difference = p.subrows(0, known.nrows()) - known;
     if squared_norm(difference.as_ref()) <= 1e-12 * squared_norm(known) {

@@ -21,6 +21,8 @@ pub(super) struct Judged {
     pub(super) trust: Vec<f64>,
     /// The weights of a kernel that is not much wider than the residuals.
     pub(super) plausibility: Vec<f64>,
+    /// |U|^2 + |Y|^2: with the weights it bounds what the rows add to R and P.
+    pub(super) size: f64,
 }
 
 impl Model {
@@ -28,15 +30,18 @@ impl Model {
     pub(super) fn judge(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Judged> {
         let n = rows.x.nrows();
         let inputs = self.scaled(rows.x);
+        let y = self.scaled_targets(rows);
         let mut outputs = Mat::zeros(n, self.w.ncols());
+        let mut size = squared_norm(y.as_ref());
         self.map.visit(&inputs, |range, u| {
             report(observer, "weighing rows", range.start as u64, Some(n as u64))?;
-            check_size(u)?;
+            size += squared_norm(u);
             let block = outputs.as_mut().subrows_mut(range.start, range.len());
             product(block, Accum::Replace, u, self.w.as_ref(), parallelism());
             Ok(())
         })?;
-        let e = self.scaled_targets(rows) - &outputs;
+        check_size(size)?;
+        let e = y - &outputs;
         let mut trust: Vec<f64> = e.row_iter().map(|row| row.squared_norm_l2()).collect();
         let mut plausibility = trust.clone();
         self.report.loss.weigh(&mut trust);
@@ -48,7 +53,7 @@ impl Model {
                 (trust[row], plausibility[row]) = (1.0, 1.0);
             }
         }
-        Ok(Judged { outputs, trust, plausibility })
+        Ok(Judged { outputs, trust, plausibility, size })
     }
 
     /// Judges each row by the model that has learnt the rows before it, those less plausible than
@@ -64,8 +69,9 @@ impl Model {
     ) -> Result<Judged> {
         let n = rows.x.nrows();
         let u = self.map.state(self.scaled(rows.x).block(0..n).as_ref());
-        check_size(u.as_ref())?;
         let y = self.scaled_targets(rows);
+        let size = squared_norm(u.as_ref()) + squared_norm(y.as_ref());
+        check_size(size)?;
         let mut outputs = Mat::zeros(n, self.w.ncols());
         product(outputs.as_mut(), Accum::Replace, u.as_ref(), self.w.as_ref(), parallelism());
         let mut unknown = self.unknown_outputs();
@@ -107,7 +113,7 @@ impl Model {
                 below.iter_mut().zip(&column[j..]).for_each(|(k, other)| *k -= gain * other);
             }
         }
-        Ok(Judged { outputs, trust, plausibility })
+        Ok(Judged { outputs, trust, plausibility, size })
     }
 
     /// The weight that the model gives to every row now, without the user's.
@@ -165,11 +171,11 @@ impl Model {
     }
 }
 
-/// The squares of U must not overflow.
-fn check_size(u: MatRef<'_, f64>) -> Result<()> {
-    if squared_norm(u).is_finite() {
+/// What rows add to R and P must stay far from overflow: NaN in R would be the end of a model.
+pub(super) fn check_size(size: f64) -> Result<()> {
+    if size < 1e200 {
         return Ok(());
     }
-    Err(Error::data("inputs so large that their squares overflow")
-        .expected("inputs of the size of those in training"))
+    Err(Error::data("inputs, targets or weights so large that their squares overflow")
+        .expected("values of the size of those in training"))
 }

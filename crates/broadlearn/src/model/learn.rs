@@ -1,7 +1,7 @@
 //! Learning further rows, and new classes.
 
 use super::forget::never_learnt;
-use super::judge::Judged;
+use super::judge::{Judged, check_size};
 use super::rows::{Kept, Labelled};
 use super::{Model, Predictions};
 use crate::data::TargetSchema;
@@ -34,7 +34,11 @@ impl Default for Learning {
 }
 
 impl Learning {
-    fn check(&self) -> Result<()> {
+    /// Checks that every option is within its range.
+    ///
+    /// # Errors
+    /// Of category `Setting`.
+    pub fn check(&self) -> Result<()> {
         if !(self.forgetting > 0.0 && self.forgetting <= 1.0) {
             return Err(Error::setting("forgetting", self.forgetting)
                 .expected("a factor above 0 and at most 1, such as 0.999"));
@@ -109,7 +113,7 @@ impl Model {
     ) -> Result<Learnt> {
         self.check_updatable()?;
         learning.check()?;
-        rows.check(&self.schema)?;
+        rows.check_shape(&self.schema)?;
         let n = rows.x.nrows();
         let block = match learning {
             Learning { one_by_one: false, .. } => n,
@@ -149,7 +153,7 @@ impl Model {
         } else {
             self.judge(rows, observer)?
         };
-        let Judged { outputs, trust, plausibility } = judged;
+        let Judged { outputs, trust, plausibility, size } = judged;
         let predictions = self.predictions(outputs);
         let user = |row: usize| rows.weights.map_or(1.0, |weights| weights[row]);
         let (quarantined, learnt): (Vec<usize>, Vec<usize>) = (0..trust.len())
@@ -172,6 +176,8 @@ impl Model {
             .enumerate()
             .map(|(place, &row)| trust[row] * user(row) * learning.forgetting.powf(age(place)))
             .collect();
+
+        check_size(size * weights.iter().copied().fold(1.0, f64::max))?;
 
         let mut knowledge = self.take_knowledge()?;
         let decay = learning.forgetting.powi(learnt.len().min(i32::MAX as usize) as i32);
@@ -209,6 +215,13 @@ impl Model {
         let TargetSchema::Classification { classes, .. } = &mut self.schema.target else {
             return Err(Error::data("new classes for a regression").expected("a classification"));
         };
+        if classes.len() + names.len() > MOST_CLASSES {
+            return Err(Error::data(format!("{} classes", classes.len() + names.len()))
+                .expected(format!("at most {MOST_CLASSES}"))
+                .advice(
+                    "check the target column: it may hold names or numbers instead of classes",
+                ));
+        }
         for (place, name) in names.iter().enumerate() {
             if classes.contains(name) || names[..place].contains(name) {
                 return Err(Error::data(format!("class `{name}` a second time"))
@@ -236,7 +249,10 @@ impl Model {
     }
 
     /// An error unless R and P are there.
-    pub(super) fn check_updatable(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// A compact model, or one by pseudo-inverse, which cannot be changed.
+    pub fn check_updatable(&self) -> Result<()> {
         if self.knowledge.is_none() {
             return Err(Error::model("a compact model, without R and P")
                 .expected("a model that keeps what later changes need")
@@ -277,6 +293,9 @@ impl Model {
         }
     }
 }
+
+/// As many classes as a table may have in the beginning.
+const MOST_CLASSES: usize = 1000;
 
 /// Whether rows come or go.
 #[derive(Clone, Copy)]

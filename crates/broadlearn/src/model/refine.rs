@@ -2,6 +2,7 @@
 
 use super::Model;
 use super::fit::{PRECISION, Solved};
+use super::grow::check_same_rows;
 use super::rows::{Kept, Labelled};
 use crate::error::{Error, Result};
 use crate::increment::Knowledge;
@@ -55,6 +56,9 @@ impl Model {
         let kept = Kept::new(rows);
         let rows = kept.rows();
         let Some(knowledge) = &self.knowledge else { return Err(Error::model("no R and P")) };
+        if knowledge.decayed() {
+            return Err(has_decayed());
+        }
         let prints = fingerprints(rows.x, rows.targets);
         let (weights, _) = self.recorded_weights(knowledge, rows, &prints)?;
         let trust = self.trust(rows, observer)?;
@@ -85,11 +89,15 @@ impl Model {
         let rows = kept.rows();
         let Some(knowledge) = &self.knowledge else { return Err(Error::model("no R and P")) };
         if knowledge.decayed() {
-            return Err(Error::model("a model whose rows have lost weight by a forgetting factor")
-                .expected("rows that count as they did when they came")
-                .advice("fit a new model on the rows that still matter"));
+            return Err(has_decayed());
         }
-        self.weights_of_all(knowledge, rows)?;
+        let weights = self.weights_of_all(knowledge, rows)?;
+        if !knowledge.is_complete() {
+            let state = StateRows::new(&self.map, self.scaled(rows.x));
+            let y = self.scaled_targets(rows);
+            let system = System::new(&state, y.as_ref(), PRECISION, parallelism());
+            check_same_rows(knowledge, system.equations(Some(&weights))?.p())?;
+        }
         *self = match (refinement, self.report.loss) {
             (Refinement::Warm { steps }, Loss::Correntropy { sigma }) => {
                 let inputs = self.scaled(rows.x);
@@ -102,8 +110,9 @@ impl Model {
                 let ridge = knowledge.ridge();
                 let (solution, weights, report) =
                     method.go_on(outputs, &system, sigma, ridge, rows.weights, observer)?;
-                let solved =
+                let mut solved =
                     self.settings.solved(&system, solution, Some(weights), rows.weights, report)?;
+                solved.report.candidates.clone_from(&self.report.candidates);
                 self.with(rows, solved)
             }
             _ => self.sibling_by(rows, Weighing::Own, observer)?,
@@ -222,6 +231,12 @@ impl Model {
             return Err(Error::data(format!("{} outputs", other.w.ncols()))
                 .expected(format!("{}, as the other model has", self.w.ncols())));
         }
+        for model in [self, other] {
+            if x.ncols() != model.map.inputs() {
+                return Err(Error::data(format!("{} input columns", x.ncols()))
+                    .expected(format!("{}, as in training", model.map.inputs())));
+            }
+        }
         let (mut change, mut size) = (0.0, 0.0);
         for range in row_blocks(x.nrows()) {
             let part = x.subrows(range.start, range.len());
@@ -237,4 +252,10 @@ impl Model {
         }
         Ok(if change == 0.0 { 0.0 } else { (change / size).sqrt() })
     }
+}
+
+fn has_decayed() -> Error {
+    Error::model("a model whose rows have lost weight by a forgetting factor")
+        .expected("rows that count as they did when they came")
+        .advice("fit a new model on the rows that still matter")
 }

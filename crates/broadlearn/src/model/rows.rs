@@ -24,8 +24,19 @@ impl<'a> From<&'a Samples> for Labelled<'a> {
 }
 
 impl Labelled<'_> {
-    /// Checks shapes and values against a schema.
+    /// Checks shapes and values against a schema, and that some row counts.
     pub(super) fn check(&self, schema: &Schema) -> Result<()> {
+        self.check_shape(schema)?;
+        match self.weights {
+            Some(weights) if weights.iter().all(|&weight| weight == 0.0) => {
+                Err(Error::data("weight 0 in every row").expected("a row that counts"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks shapes and values against a schema.
+    pub(super) fn check_shape(&self, schema: &Schema) -> Result<()> {
         let (rows, columns) = (self.x.nrows(), self.x.ncols());
         if rows == 0 || columns == 0 {
             return Err(Error::data(format!("inputs of {rows} rows and {columns} columns"))
@@ -68,9 +79,6 @@ impl Labelled<'_> {
                 return Err(Error::data(format!("weight {}", weights[row]))
                     .at(format!("row {}", row + 1))
                     .expected("a weight of 0 or more"));
-            }
-            if weights.iter().all(|&weight| weight == 0.0) {
-                return Err(Error::data("weight 0 in every row").expected("a row that counts"));
             }
         }
         Ok(())

@@ -352,6 +352,10 @@ fn descriptions_that_contradict_the_numbers_are_detected() {
         model["settings"]["regularisation"]["ridge"] = (-1.0).into();
     });
     refuse("an update without a factor", &|model| model["knowledge"]["updates"] = 3.into());
+    refuse("more rows than there can be", &|model| model["rows"] = u64::MAX.into());
+    refuse("more rows in R than there can be", &|model| {
+        model["knowledge"]["rows"] = u64::MAX.into();
+    });
     refuse("a ridge that is no ridge", &|model| model["knowledge"]["ridge"] = (-0.5).into());
     refuse("no equations", &|model| model["knowledge"] = Value::Null);
     refuse("an unknown field", &|model| model["surprise"] = 1.into());
