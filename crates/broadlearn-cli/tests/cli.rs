@@ -716,6 +716,22 @@ fn absurd_rows_do_not_harm_a_model() {
 }
 
 #[test]
+fn bad_weights_are_found_on_their_own_line() {
+    let bench = Bench::new();
+    let mut table = String::from("a,y,w\n");
+    (0..40).for_each(|i| {
+        let _ = writeln!(table, "{},{},1", i % 13, 2 * (i % 13) + i % 3);
+    });
+    bench.write("ok.csv", &table);
+    bench.run("fit ok.csv --target y --weight w --ridge 1e-3 --sigma 1 --model m.broad").ok();
+    // Lines 2 and 3 have no target and are left out; the bad weight stands on line 5.
+    bench.write("bad.csv", "a,y,w\n1,,1\n2,,1\n3,4,1\n4,5,-1\n");
+    for command in ["learn m.broad bad.csv", "fit bad.csv --target y --weight w --model x.broad"] {
+        bench.run(&format!("{command} --drop-missing-target")).fails(65, &["line 5", "weight -1"]);
+    }
+}
+
+#[test]
 fn rows_of_weight_zero_are_no_rows_in_a_stream() {
     let bench = Bench::new();
     let mut table = String::from("a,y,w\n");

@@ -82,7 +82,9 @@ pub(super) fn run_stream(args: &LearnArgs, context: &Context) -> Result<(), Faul
     args.check_new_classes(&model)?;
     // The reader goes on with the columns that it was opened with; classes are added to the model.
     let schema = model.schema().clone();
-    let reader = args.table.open_stream(&model, &args.data)?;
+    let reader = args.table.open_stream(&model, &args.data).map_err(|fault| {
+        if context::interrupted() { Error::interrupted().into() } else { fault }
+    })?;
     let mut reader = SchemaReader::new(reader, &schema, true, args.update.drop_missing_target)?
         .delivering_good_rows();
     if args.new_classes {
@@ -373,7 +375,7 @@ impl Quarantine {
             let inputs = schema.inputs.iter().map(|input| input.name.as_str());
             let mut names: Vec<&str> = inputs.chain(schema.target.names()).collect();
             names.extend(schema.weight.as_deref());
-            names.extend(["row", "plausibility"]);
+            names.extend(["stream_row", "plausibility"]);
             side.line(&names.iter().map(|name| quoted(name)).collect::<Vec<_>>())?;
         }
         Ok(side)

@@ -213,8 +213,10 @@ impl<'a> SchemaReader<'a> {
         if !self.targets.is_empty() {
             let missing = missing_rows(&columns[inputs..inputs + self.targets.len()]);
             if let (Some(&row), false) = (missing.first(), self.drop_missing_target) {
-                let place =
-                    self.reader.place(first_row + row as u64, self.targets.first().copied());
+                let empty = (0..self.targets.len())
+                    .find(|&k| missing_rows(&columns[inputs + k..=inputs + k]).contains(&row));
+                let column = self.targets.get(empty.unwrap_or(0)).copied();
+                let place = self.reader.place(first_row + row as u64, column);
                 return Err(Error::data("no target")
                     .at(place)
                     .expected("a target in every row")
@@ -237,7 +239,9 @@ impl<'a> SchemaReader<'a> {
                 let column = self.schema.weight.as_deref().and_then(|weight| {
                     self.reader.columns().iter().position(|name| name == weight)
                 });
-                super::training::check_weights(&self.reader, first_row, weights, column)?;
+                let number =
+                    |kept: usize| rows.get(kept).copied().unwrap_or(first_row + kept as u64);
+                super::training::check_weights(&self.reader, &number, weights, column)?;
             }
             match columns.pop() {
                 Some(Column::Number(values)) => Some(values),

@@ -111,7 +111,8 @@ impl TrainingData {
                 batch.columns.iter_mut().for_each(|column| remove_rows(column, &missing));
             }
             if let (Some(_), Some(weights)) = (resolved.weight, batch.columns.last()) {
-                check_weights(reader, batch.first_row, weights, resolved.weight)?;
+                let number = |kept| batch.first_row + original_row(&missing, kept) as u64;
+                check_weights(reader, &number, weights, resolved.weight)?;
                 // A row of weight 0 is no row: it must not even bring a category.
                 let absent = zero_rows(weights);
                 batch.columns.iter_mut().for_each(|column| remove_rows(column, &absent));
@@ -285,10 +286,15 @@ fn zero_rows(weights: &Column) -> Vec<usize> {
     }
 }
 
-/// An error if a weight is missing or negative.
+/// The place that a kept row had before those at these places, in ascending order, were removed.
+pub(super) fn original_row(removed: &[usize], kept: usize) -> usize {
+    removed.iter().fold(kept, |row, &gone| if gone <= row { row + 1 } else { row })
+}
+
+/// An error if a weight is missing or negative; `number` gives the number of a row.
 pub(super) fn check_weights(
     reader: &TableReader,
-    first_row: u64,
+    number: &dyn Fn(usize) -> u64,
     weights: &Column,
     column: Option<usize>,
 ) -> Result<()> {
@@ -302,7 +308,7 @@ pub(super) fn check_weights(
                 format!("weight {}", values[row])
             };
             Err(Error::data(found)
-                .at(reader.place(first_row + row as u64, column))
+                .at(reader.place(number(row), column))
                 .expected("a weight of 0 or more"))
         }
     }
