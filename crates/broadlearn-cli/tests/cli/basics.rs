@@ -1,0 +1,365 @@
+use crate::bench::Bench;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn fit_predict_evaluate_inspect() {
+    let bench = Bench::new();
+    let fit =
+        bench.run("fit ok.csv --target y --holdout 0.3 --model ok.broad --report page.html --json");
+    let report = fit.json();
+    assert_eq!(report["n_rows"], 36);
+    assert_eq!(report["scored_on"], "held-out rows");
+    for metric in ["rmse", "mae", "r2"] {
+        assert!(report[metric].is_number(), "{metric}");
+    }
+    assert!(report["rmse"].as_f64().unwrap() < 1.0, "{report}");
+    assert!(bench.read("page.html").contains("</html>"));
+
+    let evaluation = bench.run("evaluate ok.broad ok.csv --json").json();
+    assert_eq!(evaluation["n_rows"], 120);
+
+    let predictions = bench.run("predict ok.broad ok.csv");
+    let lines: Vec<&str> = predictions.stdout.lines().collect();
+    assert_eq!((lines[0], lines.len()), ("y", 121));
+
+    // RMSE recomputed from what predict wrote.
+    let given: Vec<f64> = bench
+        .read("ok.csv")
+        .lines()
+        .skip(1)
+        .map(|l| l.rsplit(',').next().unwrap().parse().unwrap())
+        .collect();
+    let squares: f64 =
+        given.iter().zip(&lines[1..]).map(|(y, f)| (y - f.parse::<f64>().unwrap()).powi(2)).sum();
+    let rmse = (squares / 120.0).sqrt();
+    assert!((rmse - evaluation["rmse"].as_f64().unwrap()).abs() < 1e-12);
+
+    let inspection = bench.run("inspect ok.broad --json").json();
+    assert_eq!(inspection["rows"], 84);
+    assert_eq!(inspection["inputs"], 5);
+    assert!(bench.run("inspect ok.broad").stdout.contains("regression of y"));
+}
+
+#[test]
+fn classes_keep_their_names() {
+    let bench = Bench::new();
+    let mut table = String::from("x,\"the, class\"\n");
+    for i in 0..90 {
+        let _ = writeln!(table, "{i},{}", if i < 45 { "\"no, never\"" } else { "yes" });
+    }
+    bench.write("classes.csv", &table);
+    let report = bench.run("fit classes.csv --target last --model c.broad --json").json();
+    assert!(report["accuracy"].as_f64().unwrap() > 0.95);
+    for metric in ["macro_f1", "log_loss"] {
+        assert!(report[metric].is_number(), "{metric}");
+    }
+    let predictions = bench.run("predict c.broad classes.csv --scores");
+    let mut lines = predictions.stdout.lines();
+    assert_eq!(lines.next().unwrap(), "\"the, class\",\"p(no, never)\",p(yes)");
+    assert!(lines.next().unwrap().starts_with("\"no, never\",0."));
+    let json = bench.run("predict c.broad classes.csv --json").json();
+    assert_eq!(json["predictions"][89], "yes");
+    assert_eq!(json["n_rows"], 90);
+    bench.write("unknown.csv", "x,\"the, class\"\n1,maybe\n");
+    bench
+        .run("evaluate c.broad unknown.csv")
+        .fails(65, &["unknown.csv, line 2, column `the, class`", "class `maybe`", "`yes`"]);
+}
+
+#[test]
+fn columns_are_matched_by_name() {
+    let bench = Bench::new();
+    bench.fit();
+    let reordered: String = bench
+        .read("ok.csv")
+        .lines()
+        .map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            format!("{},extra,{},{}\n", cells[2], cells[1], cells[0])
+        })
+        .collect();
+    bench.write("reordered.csv", &reordered.replacen("extra", "unused", 1));
+    let expected = bench.run("predict ok.broad ok.csv").stdout;
+    assert_eq!(bench.run("predict ok.broad reordered.csv").stdout, expected);
+    let stdin = bench.run_with("predict ok.broad -", &bench.read("ok.csv"));
+    assert_eq!(stdin.stdout, expected);
+    bench.write("missing.csv", "a,colour\n1,red\n");
+    bench.run("predict ok.broad missing.csv").fails(65, &["missing.csv", "no column `b`", "help:"]);
+}
+
+#[test]
+fn unseen_categories_are_counted_and_missing_values_filled() {
+    let bench = Bench::new();
+    bench.fit();
+    bench.write("new.csv", "a,b,colour\n1,1,purple\n2,,red\n3,1,mauve\n");
+    let outcome = bench.run("predict ok.broad new.csv");
+    assert_eq!(outcome.code, 0);
+    assert_eq!(outcome.stdout.lines().count(), 4);
+    assert!(
+        outcome.stderr.contains("column `colour`: 2 rows with a category"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn bad_tables_give_one_clear_message_and_no_file() {
+    let bench = Bench::new();
+    let ok = bench.read("ok.csv");
+    let case = |table: &str, options: &str, parts: &[&str]| {
+        bench.write("bad.csv", table);
+        bench.run(&format!("fit bad.csv --target y --model m.broad {options}")).fails(65, parts);
+        bench.assert_nothing_written();
+    };
+    case("", "", &["bad.csv: found an empty file"]);
+    case("a,b,y\n", "", &["bad.csv: found no rows"]);
+    case("a,b,y\n1,2,3\n4,5\n", "", &["bad.csv, line 3: found 2 fields; expected 3"]);
+    let text = ok.replacen("\n5,2,blue", "\n5,oops,blue", 1);
+    assert_ne!(text, ok);
+    case(
+        &text,
+        "",
+        &["bad.csv, line 7, column `b`: found text `oops`; expected a number", "--missing oops"],
+    );
+    case(&ok.replacen("\n5,2,blue", "\n5,inf,blue", 1), "", &["line 7, column `b`", "infinite"]);
+    case("a,b,y\n1,,2.5\n2,,3.5\n", "", &["column `b`: found no value at all", "--ignore"]);
+    case("a,y\n1,2.5\n2,2.5\n3,2.5\n", "", &["column `y`: found the same target 2.5"]);
+    case("a,y\n1,2.5\n", "", &["column `y`: found the same target"]);
+    case("a,y\n1,yes\n2,yes\n", "", &["found the one class `yes` in every row"]);
+    case("a,a,y\n1,2,3\n", "", &["more than one column named `a`"]);
+    case(
+        "a,y\n1,2.5\n2,\n3,4.5\n",
+        "",
+        &["line 3, column `y`: found 1 row without a target", "--drop-missing-target"],
+    );
+    case(&ok, "--ignore nothing", &["no column `nothing`", "one of `a`, `b`, `colour`, `y`"]);
+    case(&ok, "--weight b", &["column `b`: found weight -"]);
+    let mut ids = String::from("id,y\n");
+    (0..1000).for_each(|i| ids.push_str(&format!("id{i},{i}.5\n")));
+    case(&ids, "", &["column `id`: found 1000 different texts", "--max-categories"]);
+}
+
+#[test]
+fn constant_columns_are_harmless_and_targets_may_be_dropped() {
+    let bench = Bench::new();
+    let mut table = String::from("a,one,y\n");
+    for i in 0..50 {
+        let target = if i == 7 { String::new() } else { format!("{i}.5") };
+        let _ = writeln!(table, "{i},1,{target}");
+    }
+    bench.write("t.csv", &table);
+    let outcome = bench.run("fit t.csv --target y --drop-missing-target --model t.broad");
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("left out 1 row without a target"));
+}
+
+#[test]
+fn wrong_settings_are_usage_errors() {
+    let bench = Bench::new();
+    for (options, part) in [
+        ("--ridge 0", "expected auto or a positive number"),
+        ("--sigma -1", "expected auto or a positive number"),
+        ("--sigma nan", "expected auto or a positive number"),
+        ("--holdout 1.5", "expected a share between 0 and 1"),
+        ("--recipe fancy", "rich, classic, unscaled, plain"),
+        ("--feature-groups 3", "use --recipe classic"),
+        ("--recipe classic --gain 2", "use --recipe rich"),
+        ("--recipe classic --feature-nodes 0", "at least 1"),
+        ("--ridge pinv", "use --loss squared"),
+        ("--loss squared --sigma 1", "no kernel size"),
+        ("--enhancement-nodes 9999999", "at most 65536"),
+        ("--max-iterations 0", "at least 1"),
+        ("--threads 0", "threads"),
+        ("--delimiter ab", "one character"),
+        ("--test ok.csv --holdout 0.2", "cannot be used with"),
+        ("--unknown", "unexpected argument"),
+    ] {
+        bench.run(&format!("fit ok.csv --target y --model m.broad {options}")).fails(2, &[part]);
+    }
+    bench.assert_nothing_written();
+    bench.run("fit ok.csv --model m.broad").fails(2, &["--target"]);
+    bench.run("evaluate - -").fails(2, &["stdin for one of them only"]);
+}
+
+#[test]
+fn inputs_and_outputs_that_cannot_be_opened() {
+    let bench = Bench::new();
+    bench.run("fit absent.csv --target y --model m.broad").fails(66, &["absent.csv: cannot open"]);
+    bench.run("fit ok.csv --target y --test absent.csv --model m.broad").fails(66, &["absent.csv"]);
+    bench.run("predict absent.broad ok.csv").fails(66, &["absent.broad: cannot open"]);
+    bench.run("fit ok.csv --target y --model no/folder/m.broad").fails(73, &["mkdir -p no/folder"]);
+    bench.run("fit ok.csv --target y --model .").fails(73, &["is a directory"]);
+    bench.fit();
+    bench.run("predict ok.broad ok.csv --out no/folder/p.csv").fails(73, &["cannot create"]);
+    if Path::new("/dev/full").exists() {
+        bench
+            .run("fit ok.csv --target y --model /dev/full")
+            .fails(74, &["/dev/full: cannot write"]);
+        bench
+            .run("predict ok.broad ok.csv --out /dev/full")
+            .fails(74, &["/dev/full: cannot write"]);
+    }
+}
+
+#[test]
+fn damaged_models_are_refused() {
+    let bench = Bench::new();
+    bench.fit();
+    let bytes = fs::read(bench.path("ok.broad")).unwrap();
+    fs::write(bench.path("cut.broad"), &bytes[..bytes.len() - 9]).unwrap();
+    bench.run("predict cut.broad ok.csv").fails(65, &["cut.broad: found", "damaged"]);
+    let mut edited = bytes.clone();
+    let middle = edited.len() / 2;
+    edited[middle] ^= 1;
+    fs::write(bench.path("edited.broad"), edited).unwrap();
+    bench.run("inspect edited.broad").fails(65, &["checksum"]);
+    bench.run("inspect ok.csv").fails(65, &["expected a broadlearn model"]);
+}
+
+#[test]
+fn a_failed_prediction_leaves_the_old_file() {
+    let bench = Bench::new();
+    bench.fit();
+    bench.write("predictions.csv", "precious\n");
+    let mut table = bench.read("ok.csv");
+    (0..20_000).for_each(|_| table.push_str("1,2,red,3\n"));
+    table.push_str("1,oops,red,3\n");
+    bench.write("late.csv", &table);
+    bench
+        .run("predict ok.broad late.csv --out predictions.csv")
+        .fails(65, &["line 20122", "`oops`"]);
+    assert_eq!(bench.read("predictions.csv"), "precious\n");
+    let leftovers = fs::read_dir(bench.folder.path())
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(".tmp"))
+        .count();
+    assert_eq!(leftovers, 0);
+}
+
+#[test]
+fn same_seed_same_bytes_on_any_number_of_threads() {
+    let bench = Bench::new();
+    let model = |threads: u32, seed: u32| {
+        let outcome = bench.run(&format!(
+            "fit ok.csv --target y --threads {threads} --seed {seed} --model t.broad"
+        ));
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        fs::read(bench.path("t.broad")).unwrap()
+    };
+    let one = model(1, 5);
+    assert_eq!(one, model(2, 5));
+    assert_eq!(one, model(3, 5));
+    assert_ne!(one, model(1, 6));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_closed_pipe_is_quiet_and_an_interruption_says_so() {
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+    let bench = Bench::new();
+    bench.fit();
+    let mut table = bench.read("ok.csv");
+    (0..200_000).for_each(|_| table.push_str("1,2,red,3\n"));
+    bench.write("long.csv", &table);
+    let binary = assert_cmd::cargo::cargo_bin("broadlearn");
+    let mut child = Command::new(&binary)
+        .args(["predict", "ok.broad", "long.csv"])
+        .current_dir(bench.folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = [0; 1];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(74));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+
+    // Waits for its input; interrupted, it must leave nothing behind.
+    let child = Command::new(&binary)
+        .args(["fit", "-", "--target", "y", "--model", "never.broad"])
+        .current_dir(bench.folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+    // The pipe stays open until the child is gone.
+    let mut child = child;
+    let stdin = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    assert_eq!(output.status.code(), Some(130));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("interrupted"));
+    assert!(!bench.path("never.broad").exists());
+}
+
+#[test]
+fn formats_and_pipes() {
+    let bench = Bench::new();
+    bench.fit();
+    let expected = bench.run("predict ok.broad ok.csv").stdout;
+    let semicolons = bench.read("ok.csv").replace(',', ";");
+    bench.write("semicolons.csv", &semicolons);
+    assert_eq!(bench.run("predict ok.broad semicolons.csv").stdout, expected);
+    let table = bench.read("ok.csv");
+    let names: Vec<&str> = table.lines().next().unwrap().split(',').collect();
+    let object = |line: &str| -> String {
+        let members: Vec<String> = names
+            .iter()
+            .zip(line.split(','))
+            .map(|(name, cell)| format!("{name:?}:{cell:?}"))
+            .collect();
+        format!("{{{}}}\n", members.join(","))
+    };
+    let objects: String = table.lines().skip(1).map(object).collect();
+    bench.write("ok.jsonl", &objects);
+    assert_eq!(bench.run("predict ok.broad ok.jsonl").stdout, expected);
+    bench.write("objects.txt", &objects);
+    assert_eq!(bench.run("predict ok.broad objects.txt --format jsonl").stdout, expected);
+    let body: String = semicolons.lines().skip(1).map(|line| format!("{line}\n")).collect();
+    bench.write("bare.csv", &body);
+    let options = "fit bare.csv --no-header --target last --ridge 1e-3 --sigma 1 --model b.broad";
+    assert_eq!(bench.run(options).code, 0);
+    let bare = bench.run("predict b.broad bare.csv --no-header").stdout;
+    assert_eq!(
+        bare.lines().skip(1).collect::<Vec<_>>(),
+        expected.lines().skip(1).collect::<Vec<_>>()
+    );
+    assert_eq!(bare.lines().next(), Some("column4"));
+}
+
+#[test]
+fn help_version_and_completions() {
+    let bench = Bench::new();
+    assert!(bench.run("--version").stdout.starts_with("broadlearn "));
+    let help = bench.run("--help").stdout;
+    for part in ["fit", "predict", "evaluate", "inspect", "demo", "Exit codes", "130"] {
+        assert!(help.contains(part), "{part}");
+    }
+    for command in ["fit", "predict", "evaluate", "inspect", "demo"] {
+        let help = bench.run(&format!("{command} --help"));
+        assert!(help.stdout.contains("Example"), "{command}");
+    }
+    assert!(bench.run("completions bash").stdout.contains("_broadlearn"));
+    bench.run("").fails(2, &["Usage"]);
+}
+
+#[test]
+fn demo_writes_a_model_and_an_offline_page() {
+    let bench = Bench::new();
+    let report = bench.run("demo --json --quiet --out-dir show").json();
+    let score =
+        |noise: &str, name: &str| report["test_rmse"][noise][name]["rmse"].as_f64().unwrap();
+    assert!(score("the targets only", "C-BLS automatic") < score("the targets only", "BLS"));
+    let page = bench.read("show/demo.html");
+    assert!(page.contains("<svg") && page.trim_end().ends_with("</html>"));
+    assert!(!page.contains("http://") || !page.contains("src=\"http"), "nothing is loaded");
+    assert_eq!(bench.run("inspect show/demo.broad").code, 0);
+}

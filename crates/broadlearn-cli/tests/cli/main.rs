@@ -1,0 +1,11 @@
+//! The command as a user meets it.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+// What the tests share.
+mod bench;
+// fit, predict, evaluate, inspect, demo; tables, formats, settings, pipes.
+mod basics;
+// learn, forget, grow, merge, refine, diff; streams.
+mod updates;
+// Suspicious rows.
+mod audit;
