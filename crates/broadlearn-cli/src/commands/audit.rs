@@ -77,7 +77,14 @@ pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<(), Fault> {
     let listed = &audit.order[..args.top.min(audit.order.len())];
     let effects = model.removal_effects(rows, listed, &left_out, &mut context.observer())?;
     context.end_progress();
-    let finding = Finding { model: &model, samples: &samples, left_out: &left_out, audit: &audit };
+    let finding = Finding {
+        classes: left_out.predictions.classes(),
+        probabilities: left_out.predictions.probabilities(),
+        model: &model,
+        samples: &samples,
+        left_out: &left_out,
+        audit: &audit,
+    };
     let suspects: Vec<Suspect> = listed
         .iter()
         .zip(effects)
@@ -156,6 +163,9 @@ struct Finding<'a> {
     samples: &'a Samples,
     left_out: &'a LeftOut,
     audit: &'a Audit,
+    /// By row: the expected class, and the probabilities of all; for a regression without meaning.
+    classes: Vec<u32>,
+    probabilities: Mat<f64>,
 }
 
 /// A listed row.
@@ -204,10 +214,7 @@ impl Finding<'_> {
     fn suspect(&self, row: usize, effect: f64) -> Result<Suspect, Fault> {
         let user = self.samples.weights.as_ref().map_or(1.0, |weights| weights[row]);
         let probability = match &self.samples.targets {
-            Targets::Classes(_) => {
-                let expected = self.left_out.predictions.classes()[row] as usize;
-                Some(self.left_out.predictions.probabilities()[(row, expected)])
-            }
+            Targets::Classes(_) => Some(self.probabilities[(row, self.classes[row] as usize)]),
             Targets::Values(_) => None,
         };
         Ok(Suspect {
@@ -240,7 +247,7 @@ impl Finding<'_> {
                 (0..names.len()).map(|j| predictions.values()[(row, j)].to_string()).collect()
             }
             TargetSchema::Classification { classes, .. } => {
-                vec![classes[predictions.classes()[row] as usize].clone()]
+                vec![classes[self.classes[row] as usize].clone()]
             }
         }
     }
@@ -269,7 +276,7 @@ impl Finding<'_> {
                 sign * outputs[(variant, 0)]
             }
             Targets::Classes(codes) => {
-                let expected = self.left_out.predictions.classes()[row] as usize;
+                let expected = self.classes[row] as usize;
                 outputs[(variant, expected)] - outputs[(variant, codes[row] as usize)]
             }
         };

@@ -78,7 +78,7 @@ pub(super) fn run_stream(args: &LearnArgs, context: &Context) -> Result<(), Faul
     }
     let model = load_model(&args.model, Some(&args.data))?;
     args.learning().check()?;
-    model.check_updatable()?;
+    model.updatable()?;
     args.check_new_classes(&model)?;
     // The reader goes on with the columns that it was opened with; classes are added to the model.
     let schema = model.schema().clone();
@@ -273,6 +273,10 @@ impl Progressive {
         schema: &TargetSchema,
         context: &Context,
     ) {
+        let found = match targets {
+            Targets::Classes(_) => predictions.classes(),
+            Targets::Values(_) => Vec::new(),
+        };
         for row in 0..predictions.len() {
             let (loss, given, predicted) = match targets {
                 Targets::Values(y) => {
@@ -283,14 +287,13 @@ impl Progressive {
                 }
                 Targets::Classes(codes) => {
                     self.classes = true;
-                    let found = predictions.classes()[row];
                     let name = |code: u32| match schema {
                         TargetSchema::Classification { classes, .. } => {
                             classes.get(code as usize).cloned().unwrap_or_default()
                         }
                         TargetSchema::Regression { .. } => String::new(),
                     };
-                    (f64::from(found != codes[row]), name(codes[row]), name(found))
+                    (f64::from(found[row] != codes[row]), name(codes[row]), name(found[row]))
                 }
             };
             self.rows += 1;

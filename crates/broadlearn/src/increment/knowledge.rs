@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::linalg::{BLOCK_ROWS, parallelism, product, row_blocks, squared_norm};
 use crate::solve::factor::Factor;
 use crate::state::NormalEquations;
-use faer::{Accum, Mat, MatMut, MatRef};
+use faer::{Accum, Mat, MatMut, MatRef, Par};
 use std::ops::Range;
 
 /// How a change of the equations reached their factor.
@@ -19,6 +19,9 @@ pub enum Route {
 
 /// Writes U of a range of rows to a matrix and returns their Y.
 pub type Blocks<'a> = dyn FnMut(Range<usize>, MatMut<'_, f64>) -> Result<Mat<f64>> + 'a;
+
+/// `NormalEquations::add` or `NormalEquations::remove`.
+type Step = fn(&mut NormalEquations, MatMut<'_, f64>, MatRef<'_, f64>, Option<&[f64]>, Par);
 
 /// What a model has learnt: R = U' Λ U and P = U' Λ Y, the Cholesky factor of R + γ I, and the
 /// [`Ledger`] of rows with their weights Λ.
@@ -153,15 +156,7 @@ impl Knowledge {
             }
             (self.factor, self.updates) = (None, 0);
         }
-        let mut equations = self.equations.clone();
-        let mut buffer = Mat::zeros(BLOCK_ROWS.min(weights.len()), self.nodes());
-        for range in row_blocks(weights.len()) {
-            let mut u = buffer.as_mut().subrows_mut(0, range.len());
-            let y = blocks(range.clone(), u.as_mut())?;
-            equations.add(u, y.as_ref(), Some(&weights[range]), parallelism());
-        }
-        self.replace(equations)?;
-        Ok(Route::Refactored)
+        self.sum_up(weights, blocks, NormalEquations::add)
     }
 
     /// Takes rows out that came in with these weights; else as [`add_rows`](Self::add_rows).
@@ -187,12 +182,17 @@ impl Knowledge {
                 return Ok(Route::Updated);
             }
         }
+        self.sum_up(weights, blocks, NormalEquations::remove)
+    }
+
+    /// Adds rows to the equations or takes them away, block by block, and factors the sum.
+    fn sum_up(&mut self, weights: &[f64], blocks: &mut Blocks<'_>, step: Step) -> Result<Route> {
         let mut equations = self.equations.clone();
         let mut buffer = Mat::zeros(BLOCK_ROWS.min(weights.len()), self.nodes());
         for range in row_blocks(weights.len()) {
             let mut u = buffer.as_mut().subrows_mut(0, range.len());
             let y = blocks(range.clone(), u.as_mut())?;
-            equations.remove(u, y.as_ref(), Some(&weights[range]), parallelism());
+            step(&mut equations, u, y.as_ref(), Some(&weights[range]), parallelism());
         }
         self.replace(equations)?;
         Ok(Route::Refactored)

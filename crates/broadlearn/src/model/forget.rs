@@ -36,7 +36,7 @@ impl Model {
     /// Rows that it has not learnt, as far as the record or the numbers tell; a compact model; no
     /// row would be left. The model is then unchanged.
     pub fn forget(&mut self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Removal> {
-        self.check_updatable()?;
+        self.updatable()?;
         rows.check(&self.schema)?;
         let kept = Kept::new(rows);
         let rows = kept.rows();

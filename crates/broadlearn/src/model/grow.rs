@@ -26,7 +26,7 @@ impl Model {
         rows: Labelled<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<Self> {
-        self.check_updatable()?;
+        let knowledge = self.updatable()?;
         let network = self.settings.network.clone().grown(growth)?;
         let inputs = self.map.inputs();
         if network.width(inputs) > Network::MAX_WIDTH {
@@ -37,7 +37,6 @@ impl Model {
         rows.check(&self.schema)?;
         let kept = Kept::new(rows);
         let rows = kept.rows();
-        let Some(knowledge) = &self.knowledge else { return Ok(self.clone()) };
         let weights = self.weights_of_all(knowledge, rows)?;
 
         report(observer, "building the network", 0, None)?;

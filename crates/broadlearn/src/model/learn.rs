@@ -111,7 +111,7 @@ impl Model {
         learning: Learning,
         observer: &mut Observer<'_>,
     ) -> Result<Learnt> {
-        self.check_updatable()?;
+        self.updatable()?;
         learning.check()?;
         rows.check_shape(&self.schema)?;
         let n = rows.x.nrows();
@@ -211,7 +211,7 @@ impl Model {
     /// # Errors
     /// A regression, a compact model, a class that is already known.
     pub fn add_classes(&mut self, names: &[String]) -> Result<()> {
-        self.check_updatable()?;
+        self.updatable()?;
         let TargetSchema::Classification { classes, .. } = &mut self.schema.target else {
             return Err(Error::data("new classes for a regression").expected("a classification"));
         };
@@ -248,22 +248,22 @@ impl Model {
         }
     }
 
-    /// An error unless R and P are there.
+    /// What changes of the model need.
     ///
     /// # Errors
     /// A compact model, or one by pseudo-inverse, which cannot be changed.
-    pub fn check_updatable(&self) -> Result<()> {
-        if self.knowledge.is_none() {
+    pub fn updatable(&self) -> Result<&Knowledge> {
+        let Some(knowledge) = &self.knowledge else {
             return Err(Error::model("a compact model, without R and P")
                 .expected("a model that keeps what later changes need")
                 .advice("fit it again without --compact"));
-        }
+        };
         if self.report.ridge.is_none() {
             return Err(Error::model("a model by pseudo-inverse")
                 .expected("a model with a ridge, whose equations can be updated")
                 .advice("fit it again with --ridge, for example 1e-8"));
         }
-        Ok(())
+        Ok(knowledge)
     }
 
     pub(super) fn take_knowledge(&mut self) -> Result<Knowledge> {

@@ -9,7 +9,7 @@
 
 use super::rows::Labelled;
 use super::{Model, Predictions};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::increment::ledger::fingerprints;
 use crate::linalg::{parallelism, product};
 use crate::progress::{Observer, report};
@@ -39,9 +39,8 @@ impl Model {
         rows: Labelled<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<LeftOut> {
-        self.check_updatable()?;
         rows.check(&self.schema)?;
-        let Some(knowledge) = &self.knowledge else { return Err(Error::model("no R and P")) };
+        let knowledge = self.updatable()?;
         let factor = knowledge.factor_of_r()?;
         let n = rows.x.nrows();
         let places = knowledge.ledger().find(&fingerprints(rows.x, rows.targets));
@@ -87,8 +86,7 @@ impl Model {
         left_out: &LeftOut,
         observer: &mut Observer<'_>,
     ) -> Result<Vec<f64>> {
-        self.check_updatable()?;
-        let Some(knowledge) = &self.knowledge else { return Err(Error::model("no R and P")) };
+        let knowledge = self.updatable()?;
         let factor = knowledge.factor_of_r()?;
         let scaled = self.scaled(rows.x);
         let mut a = self.map.state(scaled.select(chosen).as_ref()).transpose().to_owned();

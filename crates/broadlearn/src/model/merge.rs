@@ -15,11 +15,11 @@ impl Model {
         let Some((first, others)) = models.split_first() else {
             return Err(Error::model("no model").expected("models to merge"));
         };
-        first.check_updatable().map_err(|error| error.within("model 1"))?;
+        first.updatable().map_err(|error| error.within("model 1"))?;
         let mut merged = (*first).clone();
         for (place, other) in others.iter().enumerate() {
             let place = format!("model {}", place + 2);
-            other.check_updatable().map_err(|error| error.within(&place))?;
+            other.updatable().map_err(|error| error.within(&place))?;
             first.check_sibling(other).map_err(|error| error.at(place))?;
             if let (Some(all), Some(more)) = (&mut merged.knowledge, &other.knowledge) {
                 all.merge(more);

@@ -51,11 +51,10 @@ impl Model {
     /// # Errors
     /// Rows that are not on record, a compact model, `Interrupted`.
     pub fn drift(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Drift> {
-        self.check_updatable()?;
         rows.check(&self.schema)?;
         let kept = Kept::new(rows);
         let rows = kept.rows();
-        let Some(knowledge) = &self.knowledge else { return Err(Error::model("no R and P")) };
+        let knowledge = self.updatable()?;
         if knowledge.decayed() {
             return Err(has_decayed());
         }
@@ -83,11 +82,10 @@ impl Model {
         refinement: Refinement,
         observer: &mut Observer<'_>,
     ) -> Result<()> {
-        self.check_updatable()?;
         rows.check(&self.schema)?;
         let kept = Kept::new(rows);
         let rows = kept.rows();
-        let Some(knowledge) = &self.knowledge else { return Err(Error::model("no R and P")) };
+        let knowledge = self.updatable()?;
         if knowledge.decayed() {
             return Err(has_decayed());
         }
@@ -145,7 +143,7 @@ impl Model {
         weighing: Weighing,
         observer: &mut Observer<'_>,
     ) -> Result<Self> {
-        self.check_updatable()?;
+        self.updatable()?;
         rows.check(&self.schema)?;
         let kept = Kept::new(rows);
         let rows = kept.rows();
@@ -195,9 +193,8 @@ impl Model {
     /// Rows that do not cover the model's, rows that are off the record, a compact model,
     /// `Interrupted`.
     pub fn refit(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Self> {
-        self.check_updatable()?;
         rows.check(&self.schema)?;
-        let Some(knowledge) = &self.knowledge else { return Err(Error::model("no R and P")) };
+        let knowledge = self.updatable()?;
         let places = knowledge.ledger().find(&fingerprints(rows.x, rows.targets));
         let known: Vec<usize> = (0..places.len()).filter(|&row| places[row].is_some()).collect();
         if known.len() as u64 != knowledge.equations().rows() {
