@@ -10,6 +10,7 @@ use broadlearn::features::Recipe;
 use broadlearn::features::draw::{Purpose, Stream};
 use broadlearn::model::Training;
 use broadlearn::preprocess::Scaling;
+use broadlearn::solve::{Loss, RobustLoss};
 use broadlearn::{Error, Model, Settings};
 use broadlearn_report::{Card, Chart, Page, Series, Table};
 use clap::Args;
@@ -282,7 +283,7 @@ fn from(values: &[f64], start: usize) -> Vec<(f64, f64)> {
 
 /// exp(-|e|^2 / 2 sigma^2) of the training rows, noise in the targets only.
 fn sample_weights(model: &Model, clean: &[f64], noisy: &[f64]) -> Vec<f64> {
-    let broadlearn::solve::Loss::Correntropy { sigma } = model.report().loss else {
+    let Loss::Robust { kind: RobustLoss::Correntropy, sigma } = model.report().loss else {
         return Vec::new();
     };
     let (x, _) = lagged(&clean[..noisy.len()], LAGS);

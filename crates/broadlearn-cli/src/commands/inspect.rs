@@ -6,7 +6,7 @@ use crate::fault::Fault;
 use crate::{format, output};
 use broadlearn::data::{Encoding, TargetSchema};
 use broadlearn::features::NodeGroup;
-use broadlearn::solve::Loss;
+use broadlearn::solve::{Loss, RobustLoss};
 use broadlearn::{Model, model::FORMAT_VERSION};
 use clap::Args;
 use serde_json::json;
@@ -99,7 +99,9 @@ pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
         "loss",
         match report.loss {
             Loss::Squared => "squared".into(),
-            Loss::Correntropy { sigma } => format!("correntropy, sigma {}", format::setting(sigma)),
+            Loss::Robust { kind, sigma } => {
+                format!("{}, sigma {}", loss_in_words(kind), format::setting(sigma))
+            }
         },
     );
     line("ridge", report.ridge.map_or("none (pseudo-inverse)".into(), format::setting));
@@ -127,6 +129,21 @@ pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
         },
     );
     lines
+}
+
+/// A robust loss with its parameters.
+fn loss_in_words(kind: RobustLoss) -> String {
+    match kind {
+        RobustLoss::Generalised { shape } => {
+            format!("generalised correntropy, shape {}", format::setting(shape))
+        }
+        RobustLoss::Mixture { share, ratio } => format!(
+            "mixture correntropy, share {}, ratio {}",
+            format::setting(share),
+            format::setting(ratio)
+        ),
+        _ => kind.name().into(),
+    }
 }
 
 /// Some names, not too many.

@@ -1,7 +1,7 @@
 //! Which rows a model has learnt, and with which weight.
 //!
-//! A row that is to be forgotten must leave with exactly the weight that it came with, and under the
-//! correntropy criterion that weight cannot be found out later: it came from the residual of another
+//! A row that is to be forgotten must leave with exactly the weight that it came with, and under a
+//! robust loss that weight cannot be found out later: it came from the residual of another
 //! W. So every row leaves 16 bytes: a fingerprint of its numbers and its weight.
 
 use crate::data::Targets;

@@ -1,15 +1,15 @@
 //! Saving and loading: versioned, validated, atomic.
 
 use super::container::{self, Contents, Tensor};
-use super::{CheckedSettings, Model};
+use super::{CheckedSettings, Criterion, Model};
 use crate::data::{Encoding, InputColumn, Kind, Schema};
 use crate::error::{Error, Result};
 use crate::features::draw::GENERATOR;
 use crate::features::{Activation, FeatureMap, NodeGroup, Source};
 use crate::increment::{Knowledge, Ledger};
 use crate::preprocess::Scaler;
-use crate::solve::SolveReport;
 use crate::solve::factor::Factor;
+use crate::solve::{Loss, SolveReport};
 use crate::state::NormalEquations;
 use faer::MatRef;
 use serde::{Deserialize, Serialize};
@@ -331,6 +331,18 @@ impl Description {
         });
         if self.rows > MOST_ROWS || !counts_agree {
             return Err(Error::model("numbers of rows or ridges that contradict each other")
+                .expected("a model that broadlearn wrote"));
+        }
+        // Later rows are weighed by the loss of the report.
+        let losses_agree = match (self.settings.criterion, self.report.loss) {
+            (Criterion::Squared, Loss::Squared) => true,
+            (Criterion::Robust { kind, .. }, Loss::Robust { kind: used, sigma }) => {
+                kind == used && sigma > 0.0 && sigma.is_finite()
+            }
+            _ => false,
+        };
+        if !losses_agree {
+            return Err(Error::model("a loss that is not that of the settings")
                 .expected("a model that broadlearn wrote"));
         }
         let fits = |input: &InputColumn| match input.encoding {

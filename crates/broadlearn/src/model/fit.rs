@@ -16,7 +16,7 @@ use crate::solve::automatic::{Choice, Judge, choose};
 use crate::solve::factor::Factor;
 use crate::solve::fixed_point::FixedPoint;
 use crate::solve::system::{Solution, System};
-use crate::solve::{Form, Loss, SolveReport, pseudo_inverse};
+use crate::solve::{Form, Loss, RobustLoss, SolveReport, pseudo_inverse};
 use crate::state::{NormalEquations, StateRows};
 use faer::{Mat, MatRef};
 
@@ -152,20 +152,20 @@ impl CheckedSettings {
         let Regularisation::Ridge { ridge } = self.regularisation else {
             return self.solve_by_pseudo_inverse(state, y, user);
         };
-        let sigma = match self.criterion {
+        let robust = match self.criterion {
             Criterion::Squared => None,
-            Criterion::Correntropy { sigma } => Some(sigma),
+            Criterion::Robust { kind, sigma } => Some((kind, sigma)),
         };
-        let automatic_sigma = sigma == Some(None);
+        let automatic_sigma = matches!(robust, Some((_, None)));
         let judge = match task {
             Task::Regression => Judge::Residuals,
             Task::Classification => Judge::Classes,
         };
-        let chosen = choose(state, y, user, Choice { ridge, sigma }, judge, self.seed, observer)?;
+        let chosen = choose(state, y, user, Choice { ridge, robust }, judge, self.seed, observer)?;
         let system = System::new(state, y, PRECISION, parallelism());
         let (mut sigma, mut attempts) = (chosen.sigma, 0);
         let mut solved = loop {
-            let loss = sigma.map_or(Loss::Squared, |sigma| Loss::Correntropy { sigma });
+            let loss = robust.zip(sigma).map_or(Loss::Squared, |((kind, _), sigma)| kind.at(sigma));
             match self.solve_for(&system, loss, chosen.ridge, user, observer) {
                 // A kernel chosen on a part of the rows may be too narrow for all of them.
                 Err(error)
@@ -199,8 +199,8 @@ impl CheckedSettings {
                 let report = plain_report(Some(ridge), system.form(ridge), None);
                 self.solved(system, solution, user.map(<[f64]>::to_vec), user, report)
             }
-            Loss::Correntropy { sigma } => {
-                let fixed_point = self.fixed_point();
+            Loss::Robust { kind, sigma } => {
+                let fixed_point = self.fixed_point(kind);
                 let (solution, weights, report) =
                     fixed_point.solve(system, sigma, ridge, user, observer)?;
                 self.solved(system, solution, Some(weights), user, report)
@@ -208,9 +208,10 @@ impl CheckedSettings {
         }
     }
 
-    /// How the fixed point is sought.
-    pub(super) fn fixed_point(&self) -> FixedPoint {
+    /// How the fixed point of this loss is sought.
+    pub(super) fn fixed_point(&self, kind: RobustLoss) -> FixedPoint {
         FixedPoint {
+            kind,
             start: self.start,
             anneal: self.anneal,
             tolerance: self.tolerance,

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::linalg::{parallelism, product, slice_of_column, squared_norm};
 use crate::preprocess::ScaledRows;
 use crate::progress::{Observer, report};
-use crate::solve::Loss;
+use crate::solve::{Loss, RobustLoss};
 use faer::{Accum, Mat, MatRef};
 
 /// Kernel of the plausibility in units of the spread: at 0.1, rows beyond 6.4 spreads are implausible.
@@ -125,15 +125,17 @@ impl Model {
         Ok(self.judge(rows, observer)?.trust)
     }
 
-    /// The loss whose weights are called plausibility.
+    /// The loss whose weights are called plausibility: correntropy, whatever the loss of the model is,
+    /// because others never call a row impossible, or do so at once.
     fn plausible(&self) -> Loss {
         let widest = PLAUSIBLE * self.report.spread;
         let sigma = match self.report.loss {
-            Loss::Squared => widest,
-            Loss::Correntropy { sigma } => sigma.min(widest),
+            Loss::Robust { kind: RobustLoss::Correntropy, sigma } => sigma.min(widest),
+            // The sigma of another loss is the size of no such kernel.
+            _ => widest,
         };
         // Residuals that are all 0 in training leave nothing to compare with.
-        if sigma > 0.0 { Loss::Correntropy { sigma } } else { Loss::Squared }
+        if sigma > 0.0 { RobustLoss::Correntropy.at(sigma) } else { Loss::Squared }
     }
 
     /// Outputs in the units of the target.

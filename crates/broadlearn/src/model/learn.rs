@@ -18,8 +18,8 @@ pub struct Learning {
     /// The weight of every earlier row is multiplied by this with each new row; 1 forgets nothing.
     pub forgetting: f64,
     /// Rows that are less plausible than this are left out; 0 leaves none out. The plausibility is
-    /// exp(-|e|^2 / 2 k^2), where k is the kernel size, but at most three times the spread of the
-    /// training residuals: on clean rows a wide kernel is chosen, which trusts everything.
+    /// exp(-|e|^2 / 2 k^2), where k is the kernel size of correntropy, but at most three times the
+    /// spread of the training residuals: on clean rows a wide kernel is chosen, which trusts everything.
     pub quarantine: f64,
     /// Whether each row is weighed by the model that has learnt the rows before it, as in a stream;
     /// else all are weighed by the model as it is. What many such rows cost is little more than what

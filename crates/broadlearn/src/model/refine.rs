@@ -29,7 +29,7 @@ pub enum Refinement {
 /// How far the sample weights in R and P are from those that the present residuals would give.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
-    /// The mean of |weight on record - weight now|, between 0 and 1.
+    /// The mean of |weight on record - weight now|.
     pub mean: f64,
     /// The largest.
     pub largest: f64,
@@ -97,12 +97,12 @@ impl Model {
             check_same_rows(knowledge, system.equations(Some(&weights))?.p())?;
         }
         *self = match (refinement, self.report.loss) {
-            (Refinement::Warm { steps }, Loss::Correntropy { sigma }) => {
+            (Refinement::Warm { steps }, Loss::Robust { kind, sigma }) => {
                 let inputs = self.scaled(rows.x);
                 let state = StateRows::new(&self.map, inputs);
                 let y = self.scaled_targets(rows);
                 let system = System::new(&state, y.as_ref(), PRECISION, parallelism());
-                let mut method = self.settings.fixed_point();
+                let mut method = self.settings.fixed_point(kind);
                 method.max_iterations = steps.max(1);
                 let outputs = system.outputs(self.w.as_ref())?;
                 let ridge = knowledge.ridge();

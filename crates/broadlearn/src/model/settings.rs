@@ -4,7 +4,7 @@ use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::features::{Activation, Features, Growth, Network, Recipe};
 use crate::preprocess::Scaling;
-use crate::solve::Start;
+use crate::solve::{RobustLoss, Start};
 use serde::{Deserialize, Serialize};
 
 /// What is minimised.
@@ -13,8 +13,12 @@ use serde::{Deserialize, Serialize};
 pub enum Criterion {
     /// The sum of squares: plain BLS.
     Squared,
-    /// The correntropy-induced loss: C-BLS.
-    Correntropy {
+    /// A robust loss: correntropy is C-BLS.
+    #[serde(untagged)]
+    Robust {
+        /// Which one.
+        #[serde(flatten)]
+        kind: RobustLoss,
         /// The kernel size in units of the scaled target; chosen on the training rows if not given.
         sigma: Option<f64>,
     },
@@ -39,8 +43,10 @@ pub enum Regularisation {
 /// C-BLS maximises, over the output weights W,
 ///
 /// ```text
-/// J(W) = sum_i w_i exp(-|y_i - u_i W|^2 / 2 sigma^2) - gamma / (2 sigma^2) |W|^2          
+/// J(W) = sum_i w_i exp(-|y_i - u_i W|^2 / 2 sigma^2) - gamma / (2 sigma^2) |W|^2
 /// ```
+///
+/// and other [robust losses](RobustLoss) take the place of the first term with [`loss`](Self::loss).
 ///
 /// Fitting N rows with L nodes costs N L^2 + L^3 / 3 flops per fixed-point step (N^3 / 3 for N < L)
 /// and 8 L^2 bytes, whatever N is (and up to 256 MB for U, which is kept if it fits).
@@ -51,7 +57,7 @@ pub enum Regularisation {
 /// | enhancement_nodes | rows / 20, from 200 to 1000 | 0.. | more: finer functions, slower |
 /// | feature_groups, feature_nodes | 10, 10 | 1.. | as above; not for the recipe `rich` |
 /// | gain | 0.7 | > 0 | larger: wigglier functions; only for the recipe `rich` |
-/// | criterion | correntropy | | squared: every target is believed |
+/// | loss | correntropy | see [`RobustLoss`] | squared: every target is believed |
 /// | sigma | auto | > 0 | smaller: more rows count as outliers |
 /// | ridge | auto | > 0 | larger: smoother, smaller outputs |
 /// | start | l1 | | where the fixed point begins |
@@ -111,7 +117,7 @@ impl Settings {
             misplaced: None,
             input_scaling: None,
             target_scaling: None,
-            criterion: Criterion::Correntropy { sigma: None },
+            criterion: Criterion::Robust { kind: RobustLoss::default(), sigma: None },
             regularisation: Regularisation::Ridge { ridge: None },
             start: Start::default(),
             anneal: true,
@@ -204,10 +210,34 @@ impl Settings {
         self
     }
 
-    /// The correntropy criterion with this kernel size.
+    /// A robust loss in place of correntropy, with the kernel size as it was set.
+    ///
+    /// ```
+    /// use broadlearn::{Settings, faer::Mat, solve::RobustLoss};
+    /// let x = Mat::from_fn(60, 1, |i, _| i as f64);
+    /// let y = Mat::from_fn(60, 1, |i, _| if i % 9 == 0 { 500.0 } else { 2.0 * x[(i, 0)] });
+    /// let model = Settings::new().loss(RobustLoss::Bisquare).fit_regression(&x, &y)?;
+    /// assert!((model.predict(&x)?.values()[(30, 0)] - 60.0).abs() < 1.0);
+    /// # Ok::<(), broadlearn::Error>(())
+    /// ```
+    #[must_use]
+    pub fn loss(mut self, kind: RobustLoss) -> Self {
+        let sigma = match self.criterion {
+            Criterion::Squared => None,
+            Criterion::Robust { sigma, .. } => sigma,
+        };
+        self.criterion = Criterion::Robust { kind, sigma };
+        self
+    }
+
+    /// The kernel size of the robust loss; correntropy if none was set.
     #[must_use]
     pub fn sigma(mut self, sigma: f64) -> Self {
-        self.criterion = Criterion::Correntropy { sigma: Some(sigma) };
+        let kind = match self.criterion {
+            Criterion::Squared => RobustLoss::default(),
+            Criterion::Robust { kind, .. } => kind,
+        };
+        self.criterion = Criterion::Robust { kind, sigma: Some(sigma) };
         self
     }
 
@@ -344,11 +374,12 @@ impl CheckedSettings {
         };
         positive("ridge", ridge)?;
         positive("tolerance", Some(self.tolerance))?;
-        if let Criterion::Correntropy { sigma } = self.criterion {
+        if let Criterion::Robust { kind, sigma } = self.criterion {
+            kind.check()?;
             positive("sigma", sigma)?;
             if pseudo_inverse {
                 return Err(Error::setting("ridge", "pseudo-inverse")
-                    .expected("a ridge, for the correntropy loss")
+                    .expected("a ridge, for a robust loss")
                     .advice("use --loss squared with the pseudo-inverse"));
             }
         }

@@ -10,6 +10,7 @@
 //! classes and chose better on the paper's sets with wrong labels. The choice does not change when a
 //! target is multiplied by a constant.
 
+use super::RobustLoss;
 use super::fixed_point::sample_weights;
 use super::report::Candidate;
 use super::start::{Start, initial_outputs};
@@ -27,8 +28,8 @@ use rayon::prelude::*;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Choice {
     pub(crate) ridge: Option<f64>,
-    /// `None` for the squared loss, which has no kernel.
-    pub(crate) sigma: Option<Option<f64>>,
+    /// The robust loss and its kernel size; `None` for the squared loss, which has no kernel.
+    pub(crate) robust: Option<(RobustLoss, Option<f64>)>,
 }
 
 /// How out-of-fold outputs are judged.
@@ -75,13 +76,14 @@ pub(crate) fn choose(
     seed: u64,
     observer: &mut Observer<'_>,
 ) -> Result<Chosen> {
-    if let (Some(ridge), None | Some(Some(_))) = (choice.ridge, choice.sigma) {
-        return Ok(Chosen { ridge, sigma: choice.sigma.flatten(), candidates: Vec::new() });
+    if let (Some(ridge), None | Some((_, Some(_)))) = (choice.ridge, choice.robust) {
+        let sigma = choice.robust.and_then(|(_, sigma)| sigma);
+        return Ok(Chosen { ridge, sigma, candidates: Vec::new() });
     }
     let ridges = choice.ridge.map_or_else(|| RIDGES.to_vec(), |ridge| vec![ridge]);
-    let kernels: Option<Vec<f64>> = choice.sigma.map(|sigma| match sigma {
+    let kernels: Option<Vec<f64>> = choice.robust.map(|(kind, sigma)| match sigma {
         Some(sigma) => vec![sigma],
-        None => kernel_path(y, user, judge),
+        None => kernel_path(y, user, judge, kind),
     });
 
     let solves = match &kernels {
@@ -106,7 +108,10 @@ pub(crate) fn choose(
         let system = System::new(&data.train, data.train_y.as_ref(), ENOUGH, Par::Seq);
         let paths: Vec<Vec<Vec<Judged>>> = racing
             .par_iter()
-            .map(|&ridge| data.path(&system, ridges[ridge], kernels.as_deref()))
+            .map(|&ridge| {
+                let robust = choice.robust.map(|(kind, _)| kind).zip(kernels.as_deref());
+                data.path(&system, ridges[ridge], robust)
+            })
             .collect();
         for (&ridge, path) in racing.iter().zip(paths) {
             if fold == 0 {
@@ -154,13 +159,22 @@ struct Judged {
     weight: f64,
 }
 
-/// Kernels from one that sees every row down to one that sees hardly any.
-fn kernel_path(y: MatRef<'_, f64>, user: Option<&[f64]>, judge: Judge) -> Vec<f64> {
+/// Kernels from one that sees every row down to one that sees hardly any. The absolute loss gets only
+/// one: another kernel would be the same as another ridge.
+fn kernel_path(
+    y: MatRef<'_, f64>,
+    user: Option<&[f64]>,
+    judge: Judge,
+    kind: RobustLoss,
+) -> Vec<f64> {
     let columns: Vec<Vec<f64>> =
         y.col_iter().map(|column| column.iter().copied().collect()).collect();
     let variance: f64 = columns.iter().map(|values| spread(values, user, judge).powi(2)).sum();
     // A constant target leaves any kernel right.
     let widest = if variance > 0.0 { WIDEST * variance.sqrt() } else { 1.0 };
+    if kind == RobustLoss::Absolute {
+        return vec![widest / WIDEST];
+    }
     let (count, span) = match judge {
         Judge::Residuals => REGRESSION_PATH,
         Judge::Classes => CLASSES_PATH,
@@ -254,10 +268,15 @@ impl Fold {
 
     /// The judged test rows after every kernel of the path; shorter where the path broke off
     /// because all weights vanished or the equations could not be factored.
-    fn path(&self, system: &System<'_>, ridge: f64, kernels: Option<&[f64]>) -> Vec<Vec<Judged>> {
+    fn path(
+        &self,
+        system: &System<'_>,
+        ridge: f64,
+        robust: Option<(RobustLoss, &[f64])>,
+    ) -> Vec<Vec<Judged>> {
         let user = self.train_weights.as_deref();
         let mut judged = Vec::new();
-        let Some(kernels) = kernels else {
+        let Some((kind, kernels)) = robust else {
             if let Ok(solution) = system.solve(user, ridge) {
                 judged.push(self.judge(solution.w.as_ref()));
             }
@@ -270,7 +289,7 @@ impl Fold {
             let mut step = || -> Result<Mat<f64>> {
                 let mut w = Mat::zeros(0, 0);
                 for _ in 0..STEPS_PER_KERNEL {
-                    let weights = sample_weights(system, outputs.as_ref(), sigma, user)?;
+                    let weights = sample_weights(system, outputs.as_ref(), kind, sigma, user)?;
                     w = system.solve(Some(&weights), ridge)?.w;
                     outputs = system.outputs(w.as_ref())?;
                 }

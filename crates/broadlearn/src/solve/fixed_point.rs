@@ -7,7 +7,7 @@
 
 use super::start::{L1_STEPS, Start, initial_outputs};
 use super::system::{Solution, System};
-use super::{Loss, SolveReport};
+use super::{RobustLoss, SolveReport};
 use crate::error::{Error, Result};
 use crate::linalg::squared_norm;
 use crate::progress::{Observer, report};
@@ -16,6 +16,7 @@ use faer::{Mat, MatRef};
 /// How the fixed point is sought.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FixedPoint {
+    pub(crate) kind: RobustLoss,
     pub(crate) start: Start,
     /// Whether the kernel shrinks to its final size step by step.
     pub(crate) anneal: bool,
@@ -39,7 +40,7 @@ impl FixedPoint {
         if self.anneal {
             for wide in annealing(system, outputs.as_ref(), sigma, user) {
                 report(observer, "annealing", 0, None)?;
-                let weights = sample_weights(system, outputs.as_ref(), wide, user)?;
+                let weights = sample_weights(system, outputs.as_ref(), self.kind, wide, user)?;
                 outputs = system.outputs(system.solve(Some(&weights), ridge)?.w.as_ref())?;
             }
         }
@@ -56,24 +57,24 @@ impl FixedPoint {
         user: Option<&[f64]>,
         observer: &mut Observer<'_>,
     ) -> Result<(Solution, Vec<f64>, SolveReport)> {
-        let loss = Loss::Correntropy { sigma };
         let mut objective = Vec::new();
         let mut iterations = 0;
         loop {
             report(observer, "fixed point", iterations as u64, Some(self.max_iterations as u64))?;
-            let weights = sample_weights(system, outputs.as_ref(), sigma, user)?;
+            let weights = sample_weights(system, outputs.as_ref(), self.kind, sigma, user)?;
             let solution = system.solve(Some(&weights), ridge)?;
             let next = system.outputs(solution.w.as_ref())?;
             let last_change = relative_change(outputs.as_ref(), next.as_ref());
             outputs = next;
             iterations += 1;
-            let squares = system.squared_residuals(outputs.as_ref());
-            let w_squared = squared_norm(solution.w.as_ref());
-            objective.push(normalised_objective(&squares, user, sigma, ridge, w_squared));
+            let mut losses = system.squared_residuals(outputs.as_ref());
+            self.kind.rho(&mut losses, sigma);
+            let penalty = ridge / (2.0 * sigma * sigma) * squared_norm(solution.w.as_ref());
+            objective.push(normalised_objective(&losses, user, penalty));
             let converged = last_change <= self.tolerance;
             if converged || iterations >= self.max_iterations {
                 let report = SolveReport {
-                    loss,
+                    loss: self.kind.at(sigma),
                     ridge: Some(ridge),
                     form: system.form(ridge),
                     rank: None,
@@ -91,15 +92,16 @@ impl FixedPoint {
     }
 }
 
-/// User weight times exp(-|e|^2 / 2 sigma^2) for every row.
+/// User weight times the weight that the loss gives, for every row.
 pub(crate) fn sample_weights(
     system: &System<'_>,
     outputs: MatRef<'_, f64>,
+    kind: RobustLoss,
     sigma: f64,
     user: Option<&[f64]>,
 ) -> Result<Vec<f64>> {
     let mut weights = system.squared_residuals(outputs);
-    Loss::Correntropy { sigma }.weigh(&mut weights);
+    kind.at(sigma).weigh(&mut weights);
     if weights.iter().all(|&weight| weight < VANISHED) {
         return Err(Error::numeric(format!(
             "all sample weights vanish at kernel size {sigma:.3e}: no row lies near the model"
@@ -112,22 +114,14 @@ pub(crate) fn sample_weights(
     Ok(weights)
 }
 
-/// The paper's (1/N)(sum_i w_i exp(-|e_i|^2 / 2 sigma^2) - gamma / (2 sigma^2) |W|^2), in which N is
-/// the sum of the user weights w.
-fn normalised_objective(
-    squares: &[f64],
-    user: Option<&[f64]>,
-    sigma: f64,
-    ridge: f64,
-    w_squared: f64,
-) -> f64 {
-    let mut kernels = squares.to_vec();
-    Loss::Correntropy { sigma }.weigh(&mut kernels);
+/// 1 - (sum_i w_i rho(e_i) + penalty) / N, in which N is the sum of the user weights w. For the
+/// correntropy loss that is the paper's (1/N)(sum_i w_i exp(-|e_i|^2 / 2 sigma^2) - penalty).
+fn normalised_objective(losses: &[f64], user: Option<&[f64]>, penalty: f64) -> f64 {
     let (sum, total) = match user {
-        None => (kernels.iter().sum::<f64>(), kernels.len() as f64),
-        Some(user) => (kernels.iter().zip(user).map(|(k, w)| k * w).sum(), user.iter().sum()),
+        None => (losses.iter().sum::<f64>(), losses.len() as f64),
+        Some(user) => (losses.iter().zip(user).map(|(l, w)| l * w).sum(), user.iter().sum()),
     };
-    (sum - ridge / (2.0 * sigma * sigma) * w_squared) / total
+    1.0 - (sum + penalty) / total
 }
 
 /// Kernel sizes from one that sees every row down towards `sigma`, by a factor of two.

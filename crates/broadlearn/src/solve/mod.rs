@@ -13,6 +13,6 @@ pub(crate) mod fixed_point;
 pub(crate) mod automatic;
 pub mod report;
 
-pub use loss::Loss;
+pub use loss::{Loss, RobustLoss};
 pub use report::{Candidate, Form, SolveReport};
 pub use start::Start;

@@ -475,6 +475,6 @@ fn the_kernel_size_is_chosen_in_units_of_the_residuals() {
     let f = predictions(&model, &x);
     let squares: f64 = (0..300).map(|i| (f[(i, 0)] - clean(i)).powi(2)).sum();
     assert!((squares / 300.0).sqrt() < 0.05);
-    assert!(matches!(model.report().loss, Loss::Correntropy { .. }));
+    assert!(matches!(model.report().loss, Loss::Robust { .. }));
     assert!((0.1..0.4).contains(&model.report().downweighted));
 }

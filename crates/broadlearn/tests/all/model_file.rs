@@ -351,6 +351,13 @@ fn descriptions_that_contradict_the_numbers_are_detected() {
     refuse("a ridge below 0", &|model| {
         model["settings"]["regularisation"]["ridge"] = (-1.0).into();
     });
+    refuse("an unknown loss", &|model| model["report"]["loss"]["name"] = "cubic".into());
+    refuse("another loss than was set", &|model| model["report"]["loss"]["name"] = "huber".into());
+    refuse("a kernel below 0", &|model| model["report"]["loss"]["sigma"] = (-1.0).into());
+    refuse("a shape out of range", &|model| {
+        model["settings"]["criterion"] = json!({"name": "generalised", "shape": 3, "sigma": 1});
+        model["report"]["loss"] = json!({"name": "generalised", "shape": 3, "sigma": 1});
+    });
     refuse("an update without a factor", &|model| model["knowledge"]["updates"] = 3.into());
     refuse("more rows than there can be", &|model| model["rows"] = u64::MAX.into());
     refuse("more rows in R than there can be", &|model| {
