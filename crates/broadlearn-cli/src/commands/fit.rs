@@ -11,7 +11,7 @@ use broadlearn::evaluate::{Metrics, metrics::Scorer};
 use broadlearn::features::{Activation, Recipe};
 use broadlearn::model::Training;
 use broadlearn::preprocess::Scaling;
-use broadlearn::solve::Start;
+use broadlearn::solve::{RobustLoss, Start};
 use broadlearn::{Error, Model, Settings};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -38,7 +38,7 @@ pub(crate) struct FitArgs {
     model: PathBuf,
     /// Make a sibling of this model: the same columns, settings, scalers and nodes, other rows.
     /// Siblings can be merged
-    #[arg(long, value_name = "MODEL", conflicts_with_all = ["target", "holdout", "ignore", "weight", "task", "max_categories", "loss", "sigma", "ridge", "start", "no_anneal", "tolerance", "max_iterations", "seed", "compact", "recipe", "feature_groups", "feature_nodes", "enhancement_nodes", "gain", "activation", "input_scaling", "target_scaling"])]
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["target", "holdout", "ignore", "weight", "task", "max_categories", "loss", "shape", "mixture", "sigma", "ridge", "start", "no_anneal", "tolerance", "max_iterations", "seed", "compact", "recipe", "feature_groups", "feature_nodes", "enhancement_nodes", "gain", "activation", "input_scaling", "target_scaling"])]
     like: Option<PathBuf>,
     /// With --like: weigh the rows by that model's own predictions, and take one step of the fixed
     /// point; the siblings of all shards, merged, are the next step of the joint fit
@@ -73,6 +73,14 @@ pub(crate) struct FitArgs {
     /// What is minimised
     #[arg(long, value_enum, default_value_t = LossName::Correntropy, help_heading = "Learning")]
     loss: LossName,
+    /// With --loss generalised: the power of the residual in the kernel, above 0, at most 2
+    /// [default: 1]
+    #[arg(long, value_name = "F", allow_negative_numbers = true, help_heading = "Learning")]
+    shape: Option<f64>,
+    /// With --loss mixture: the share of the kernel of size sigma, and how many times wider the other
+    /// one is [default: 0.8,4]
+    #[arg(long, value_name = "SHARE,RATIO", value_parser = mixture, allow_hyphen_values = true, help_heading = "Learning")]
+    mixture: Option<(f64, f64)>,
     /// Kernel size in units of the scaled target: smaller distrusts more rows
     #[arg(long, value_name = "auto|F", default_value = "auto", value_parser = automatic, allow_negative_numbers = true, help_heading = "Learning")]
     sigma: Automatic,
@@ -133,7 +141,21 @@ enum LossName {
     Correntropy,
     /// Every target is believed (BLS)
     Squared,
+    /// Robust: squared up to sigma, absolute beyond; every row keeps a say
+    Huber,
+    /// Robust: absolute residuals, as a median has them; sigma is only the unit of the ridge
+    Absolute,
+    /// Robust: rows farther off than sigma are left out altogether
+    Bisquare,
+    /// Correntropy whose kernel has a sharper peak and longer tails (--shape)
+    Generalised,
+    /// Correntropy with a second, wider kernel (--mixture)
+    Mixture,
 }
+
+/// The defaults of --shape and --mixture.
+const SHAPE: f64 = 1.0;
+const MIXTURE: (f64, f64) = (0.8, 4.0);
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum TaskName {
@@ -157,6 +179,14 @@ fn automatic(text: &str) -> Result<Automatic, String> {
             Ok(value) if value > 0.0 && value.is_finite() => Ok(Automatic::Value(value)),
             _ => Err("expected auto or a positive number".into()),
         },
+    }
+}
+
+fn mixture(text: &str) -> Result<(f64, f64), String> {
+    let numbers = text.split_once(',').map(|(share, ratio)| (share.parse(), ratio.parse()));
+    match numbers {
+        Some((Ok(share), Ok(ratio))) => Ok((share, ratio)),
+        _ => Err("expected two numbers, as in 0.8,4".into()),
     }
 }
 
@@ -334,11 +364,11 @@ impl FitArgs {
         if let Some(scaling) = self.target_scaling {
             settings = settings.target_scaling(scaling);
         }
-        settings = match (self.loss, self.sigma) {
-            (LossName::Squared, Automatic::Choose) => settings.squared(),
-            (LossName::Correntropy, Automatic::Choose) => settings,
-            (LossName::Correntropy, Automatic::Value(sigma)) => settings.sigma(sigma),
-            (LossName::Squared, Automatic::Value(sigma)) => {
+        settings = match (self.robust_loss()?, self.sigma) {
+            (None, Automatic::Choose) => settings.squared(),
+            (Some(kind), Automatic::Choose) => settings.loss(kind),
+            (Some(kind), Automatic::Value(sigma)) => settings.loss(kind).sigma(sigma),
+            (None, Automatic::Value(sigma)) => {
                 return Err(Error::setting("sigma", sigma)
                     .expected("no kernel size with --loss squared")
                     .into());
@@ -359,6 +389,34 @@ impl FitArgs {
         });
         settings.clone().check(task)?;
         Ok(settings)
+    }
+
+    /// The robust loss that was asked for; `None` for the squared one.
+    fn robust_loss(&self) -> Result<Option<RobustLoss>, Fault> {
+        let misplaced = |option: &str, loss: &str| {
+            Error::setting(option, format!("--{option} for another loss"))
+                .expected(format!("--{option} with --loss {loss} only"))
+        };
+        if self.shape.is_some() && !matches!(self.loss, LossName::Generalised) {
+            return Err(misplaced("shape", "generalised").into());
+        }
+        if self.mixture.is_some() && !matches!(self.loss, LossName::Mixture) {
+            return Err(misplaced("mixture", "mixture").into());
+        }
+        Ok(match self.loss {
+            LossName::Squared => None,
+            LossName::Correntropy => Some(RobustLoss::Correntropy),
+            LossName::Huber => Some(RobustLoss::Huber),
+            LossName::Absolute => Some(RobustLoss::Absolute),
+            LossName::Bisquare => Some(RobustLoss::Bisquare),
+            LossName::Generalised => {
+                Some(RobustLoss::Generalised { shape: self.shape.unwrap_or(SHAPE) })
+            }
+            LossName::Mixture => {
+                let (share, ratio) = self.mixture.unwrap_or(MIXTURE);
+                Some(RobustLoss::Mixture { share, ratio })
+            }
+        })
     }
 }
 
@@ -497,11 +555,11 @@ pub(super) fn add_solver(page: broadlearn_report::Page, model: &Model) -> broadl
             .x_label("fixed-point step")
             .y_label("objective")
             .series(Series::line("", points));
-        page = page.chart(chart, "The normalised correntropy objective never decreases.");
+        page = page.chart(chart, "The normalised objective never decreases.");
     }
     let mut ridges: Vec<f64> = report.candidates.iter().map(|candidate| candidate.ridge).collect();
     ridges.dedup();
-    if report.candidates.iter().any(|candidate| candidate.sigma.is_some()) {
+    if report.candidates.windows(2).any(|pair| pair[0].sigma != pair[1].sigma) {
         let mut chart = Chart::new("Choice of kernel size and ridge")
             .x_label("kernel size sigma")
             .y_label("cross-validated score")

@@ -169,6 +169,16 @@ fn wrong_settings_are_usage_errors() {
         ("--recipe classic --feature-nodes 0", "at least 1"),
         ("--ridge pinv", "use --loss squared"),
         ("--loss squared --sigma 1", "no kernel size"),
+        ("--loss cubic", "correntropy, squared, huber"),
+        ("--loss huber --ridge pinv", "use --loss squared"),
+        ("--shape 1", "--shape with --loss generalised only"),
+        ("--loss squared --shape 1", "--shape with --loss generalised only"),
+        ("--loss generalised --shape 2.5", "above 0, at most 2"),
+        ("--loss generalised --shape -1", "above 0, at most 2"),
+        ("--loss generalised --mixture 0.5,2", "--mixture with --loss mixture only"),
+        ("--loss mixture --mixture 0.5", "two numbers, as in 0.8,4"),
+        ("--loss mixture --mixture 1.5,4", "share above 0, at most 1"),
+        ("--loss mixture --mixture 0.5,0.5", "at least 1"),
         ("--enhancement-nodes 9999999", "at most 65536"),
         ("--max-iterations 0", "at least 1"),
         ("--threads 0", "threads"),
@@ -181,6 +191,51 @@ fn wrong_settings_are_usage_errors() {
     bench.assert_nothing_written();
     bench.run("fit ok.csv --model m.broad").fails(2, &["--target"]);
     bench.run("evaluate - -").fails(2, &["stdin for one of them only"]);
+}
+
+#[test]
+fn every_loss_fits_predicts_and_learns() {
+    let bench = Bench::new();
+    let table = bench.read("ok.csv");
+    let lines: Vec<&str> = table.lines().collect();
+    bench.write("more.csv", &format!("{}\n", lines[..31].join("\n")));
+    for (options, json, words) in [
+        ("squared", r#"{"name":"squared"}"#, "squared"),
+        ("correntropy", r#"{"name":"correntropy"}"#, "correntropy, sigma"),
+        ("huber", r#"{"name":"huber"}"#, "huber, sigma"),
+        ("absolute", r#"{"name":"absolute"}"#, "absolute, sigma"),
+        ("bisquare", r#"{"name":"bisquare"}"#, "bisquare, sigma"),
+        ("generalised", r#"{"name":"generalised","shape":1.0}"#, "correntropy, shape 1, sigma"),
+        ("generalised --shape 0.5", r#"{"name":"generalised","shape":0.5}"#, "shape 0.5"),
+        ("mixture", r#"{"name":"mixture","ratio":4.0,"share":0.8}"#, "share 0.8, ratio 4, sigma"),
+        (
+            "mixture --mixture 0.6,3 --sigma 1",
+            r#"{"name":"mixture","ratio":3.0,"share":0.6,"sigma":1.0}"#,
+            "share 0.6, ratio 3, sigma 1",
+        ),
+    ] {
+        let fit = format!(
+            "fit ok.csv --target y --enhancement-nodes 30 --loss {options} --model m.broad \
+             --report m.html --json"
+        );
+        let mut loss = bench.run(&fit).json()["report"]["loss"].clone();
+        if !options.contains("sigma") {
+            let sigma = loss.as_object_mut().unwrap().remove("sigma");
+            assert_eq!(sigma.is_none(), options == "squared", "{options}");
+        }
+        assert_eq!(loss.to_string(), json);
+        let inspected = bench.run("inspect m.broad").ok();
+        assert!(inspected.contains(words), "{inspected}");
+        let page = bench.read("m.html");
+        assert!(page.contains(words), "{options}");
+        let family = ["correntropy", "generalised", "mixture"];
+        let correntropy = family.iter().any(|name| options.starts_with(name));
+        assert_eq!(page.contains("correntropy"), correntropy, "{options}");
+        assert_eq!(bench.run("predict m.broad ok.csv").ok().lines().count(), 121);
+        let learnt = bench.run("learn m.broad more.csv --json").json();
+        assert_eq!(learnt["rows"], 150, "{options}");
+    }
+    bench.run("fit ok.csv --like m.broad --shape 1 --model x.broad").fails(2, &["--shape"]);
 }
 
 #[test]
