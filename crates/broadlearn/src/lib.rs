@@ -9,7 +9,7 @@
 //! 2. [`preprocess`] - scalers
 //! 3. [`features`] - the random map x -> u
 //! 4. [`state`] - U in blocks, the normal equations R = U'ΛU and P = U'ΛY
-//! 5. [`solve`] - W by ridge, pseudo-inverse, or the fixed point of the correntropy criterion
+//! 5. [`solve`] - W by ridge, pseudo-inverse, or the fixed point of a robust loss
 //! 6. [`increment`] - rows in, rows out, nodes in, sums: R and P change without the old rows
 //! 7. [`model`] - settings -> checked settings -> fitted model; learn, forget, grow,
 //!    merge; its file
