@@ -12,6 +12,8 @@ pub struct Progress {
     pub done: u64,
     /// Steps in all, if that is known.
     pub total: Option<u64>,
+    /// The member of an ensemble that is at work, counted from 1, and how many there are.
+    pub member: Option<(usize, usize)>,
 }
 
 /// A callback that is told of progress and may ask to stop by `ControlFlow::Break(())`.
@@ -24,7 +26,7 @@ pub(crate) fn report(
     done: u64,
     total: Option<u64>,
 ) -> Result<()> {
-    match observer(Progress { stage, done, total }) {
+    match observer(Progress { stage, done, total, member: None }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(Error::interrupted()),
     }

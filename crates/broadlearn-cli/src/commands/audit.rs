@@ -75,7 +75,7 @@ pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<(), Fault> {
         model.leave_one_out(rows, &mut context.observer()).map_err(|error| about(error, data))?;
     let audit = Audit::new(&left_out, &samples.targets)?;
     let listed = &audit.order[..args.top.min(audit.order.len())];
-    let effects = model.removal_effects(rows, listed, &left_out, &mut context.observer())?;
+    let effects = model.removal_effects(rows, listed, &mut context.observer())?;
     context.end_progress();
     let finding = Finding {
         classes: left_out.predictions.classes(),

@@ -76,9 +76,8 @@ pub(super) fn score(
     let mut observer = context.observer();
     while let Some(block) = blocks.next_block(super::predict::BLOCK_ROWS)? {
         let done = block.first_row + block.x.nrows() as u64 - 1;
-        if observer(Progress { stage: "evaluating rows", done, total: None })
-            == ControlFlow::Break(())
-        {
+        let progress = Progress { stage: "evaluating rows", done, total: None, member: None };
+        if observer(progress) == ControlFlow::Break(()) {
             return Err(broadlearn::Error::interrupted().into());
         }
         if let Some(targets) = &block.targets {

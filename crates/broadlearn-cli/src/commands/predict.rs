@@ -53,7 +53,7 @@ pub(crate) fn run(args: &PredictArgs, context: &Context) -> Result<(), Fault> {
         output.write(text.as_bytes())?;
         text.clear();
         rows += block.x.nrows() as u64;
-        let progress = Progress { stage: "predicting rows", done: rows, total: None };
+        let progress = Progress { stage: "predicting rows", done: rows, total: None, member: None };
         if observer(progress) == ControlFlow::Break(()) {
             return Err(Error::interrupted().into());
         }

@@ -28,6 +28,25 @@ pub enum Purpose {
     Noise = 5,
 }
 
+/// The seed of a member of an ensemble: that of the first is `seed` itself. The others are words of
+/// SplitMix64 (Steele, Lea and Flood 2014) that begins at the scrambled seed, so that neighbouring seeds
+/// have no member in common, as those of `seed + member` would.
+pub fn member_seed(seed: u64, member: usize) -> u64 {
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    let scramble = |word: u64| {
+        let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    };
+    match member as u64 {
+        0 => seed,
+        member => {
+            let begin = scramble(seed.wrapping_add(STEP));
+            scramble(begin.wrapping_add(member.wrapping_mul(STEP)))
+        }
+    }
+}
+
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
 pub struct Stream(ChaCha8Rng);

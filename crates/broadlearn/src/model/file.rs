@@ -1,7 +1,7 @@
 //! Saving and loading: versioned, validated, atomic.
 
 use super::container::{self, Contents, Tensor};
-use super::{CheckedSettings, Criterion, Model};
+use super::{CheckedSettings, Criterion, Member, Model};
 use crate::data::{Encoding, InputColumn, Kind, Schema};
 use crate::error::{Error, Result};
 use crate::features::draw::GENERATOR;
@@ -18,8 +18,11 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Cursor, Write};
 use std::path::Path;
 
-/// The version of the format that this library writes, and the only one that it reads.
+/// The version of the format of a model of one network.
 pub const FORMAT_VERSION: u32 = 2;
+/// The version of the format of an ensemble, which a reader of single networks must not mistake for its
+/// first member.
+pub const ENSEMBLE_FORMAT_VERSION: u32 = 3;
 
 /// More rows than this no table has; counts beyond it could overflow.
 const MOST_ROWS: u64 = 1 << 53;
@@ -38,6 +41,19 @@ struct Description {
     report: SolveReport,
     rows: u64,
     knowledge: Option<KnowledgeFacts>,
+    /// What the further members of an ensemble have of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    members: Vec<MemberDescription>,
+}
+
+/// What a further member does not share with the first.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MemberDescription {
+    seed: u64,
+    groups: Vec<GroupKind>,
+    report: SolveReport,
+    knowledge: Option<KnowledgeFacts>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -47,7 +63,7 @@ enum ScalerKind {
     Rows,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase", tag = "kind", deny_unknown_fields)]
 enum GroupKind {
     Constant,
@@ -186,20 +202,14 @@ impl Model {
         container::read(&mut &*bytes, bytes.len() as u64).and_then(Self::from_contents)
     }
 
+    /// The version of the format of this model's file.
+    pub fn format_version(&self) -> u32 {
+        if self.members.len() == 1 { FORMAT_VERSION } else { ENSEMBLE_FORMAT_VERSION }
+    }
+
     /// A model with numbers that are not finite could not be loaded again.
     fn check_numbers(&self) -> Result<()> {
-        let finite = |matrix: MatRef<'_, f64>| {
-            matrix.col_iter().all(|column| column.iter().all(|value| value.is_finite()))
-        };
-        let known = self.knowledge.as_ref().is_none_or(|known| {
-            let (equations, ledger) = (known.equations(), known.ledger());
-            let r = equations.r();
-            (0..r.nrows()).all(|i| r[(i, i)].is_finite())
-                && finite(equations.p())
-                && equations.weight().is_finite()
-                && ledger.weights().iter().all(|weight| weight.is_finite())
-        });
-        if known && finite(self.w.as_ref()) && self.report.spread.is_finite() {
+        if self.members.iter().all(Member::is_finite) {
             return Ok(());
         }
         Err(Error::numeric("the model holds numbers that are not finite, and was not saved")
@@ -211,34 +221,29 @@ impl Model {
             Scaler::Columns { .. } => ScalerKind::Columns,
             Scaler::Rows => ScalerKind::Rows,
         };
+        let first = self.first();
         let description = Description {
-            settings: self.settings.clone(),
+            settings: first.settings.clone(),
             generator: GENERATOR.into(),
-            schema: self.schema.clone(),
-            input_scaler: scaler_kind(&self.input_scaler),
-            target_scaler: scaler_kind(&self.target_scaler),
-            inputs: self.map.inputs(),
-            groups: self.map.groups().iter().map(GroupKind::of).collect(),
-            report: self.report.clone(),
-            rows: self.rows,
-            knowledge: self.knowledge.as_ref().map(|knowledge| KnowledgeFacts {
-                rows: knowledge.equations().rows(),
-                weight: knowledge.equations().weight(),
-                ridge: knowledge.ridge(),
-                dropped: knowledge.ledger().dropped(),
-                decayed: knowledge.decayed(),
-                updates: knowledge.updated_factor().map_or(0, |(_, updates)| updates),
-            }),
+            schema: first.schema.clone(),
+            input_scaler: scaler_kind(&first.input_scaler),
+            target_scaler: scaler_kind(&first.target_scaler),
+            inputs: first.map.inputs(),
+            groups: first.group_kinds(),
+            report: first.report.clone(),
+            rows: first.rows,
+            knowledge: first.knowledge.as_ref().map(KnowledgeFacts::of),
+            members: self.members[1..].iter().map(MemberDescription::of).collect(),
         };
         let metadata = BTreeMap::from([
             ("format".into(), "broadlearn".into()),
-            ("format_version".into(), FORMAT_VERSION.to_string()),
+            ("format_version".into(), self.format_version().to_string()),
             ("model".into(), serde_json::to_string(&description)?),
         ]);
 
         let mut tensors = Vec::new();
         for (name, scaler) in
-            [("input_scaler", &self.input_scaler), ("target_scaler", &self.target_scaler)]
+            [("input_scaler", &first.input_scaler), ("target_scaler", &first.target_scaler)]
         {
             if let Scaler::Columns { centre, factor, offset } = scaler {
                 tensors.push((format!("{name}.centre"), Tensor::Vector(centre)));
@@ -246,22 +251,8 @@ impl Model {
                 tensors.push((format!("{name}.offset"), Tensor::Vector(offset)));
             }
         }
-        for (index, group) in self.map.groups().iter().enumerate() {
-            if let NodeGroup::Dense { weights, bias, .. } = group {
-                tensors.push((format!("group.{index}.weights"), Tensor::Matrix(weights.as_ref())));
-                tensors.push((format!("group.{index}.bias"), Tensor::Vector(bias)));
-            }
-        }
-        tensors.push(("output.weights".into(), Tensor::Matrix(self.w.as_ref())));
-        if let Some(knowledge) = &self.knowledge {
-            let (equations, ledger) = (knowledge.equations(), knowledge.ledger());
-            tensors.push(("equations.r".into(), Tensor::Lower(equations.r())));
-            tensors.push(("equations.p".into(), Tensor::Matrix(equations.p())));
-            if let Some((factor, _)) = knowledge.updated_factor() {
-                tensors.push(("equations.factor".into(), Tensor::Lower(factor)));
-            }
-            tensors.push(("ledger.fingerprints".into(), Tensor::Integers(ledger.fingerprints())));
-            tensors.push(("ledger.weights".into(), Tensor::Vector(ledger.weights())));
+        for (place, member) in self.members.iter().enumerate() {
+            member.add_tensors(&prefix(place), &mut tensors);
         }
         container::write(out, metadata, &tensors)
     }
@@ -273,17 +264,28 @@ impl Model {
                 .expected("a model that `broadlearn fit` wrote"));
         }
         let version = text("format_version");
-        if version != FORMAT_VERSION.to_string() {
+        let known = [FORMAT_VERSION, ENSEMBLE_FORMAT_VERSION].map(|version| version.to_string());
+        if !known.iter().any(|known| known == version) {
             return Err(Error::model(format!("format version {version}"))
-                .expected(format!("format version {FORMAT_VERSION}"))
+                .expected(format!("format version {}", known.join(" or ")))
                 .advice("use the release of broadlearn that wrote it, or fit the model anew"));
         }
+        let is_ensemble = version == known[1];
         let description: Description = serde_json::from_str(text("model")).map_err(|error| {
             Error::model(format!("a description that cannot be read ({error})"))
                 .expected("a model that `broadlearn fit` wrote")
         })?;
 
         description.check()?;
+        if is_ensemble == description.members.is_empty() {
+            return Err(Error::model(format!(
+                "{} further members in a file of version {version}",
+                description.members.len()
+            ))
+            .expected(format!(
+                "none in version {FORMAT_VERSION}, some in version {ENSEMBLE_FORMAT_VERSION}"
+            )));
+        }
         let inputs = description.inputs;
         let outputs = description.schema.target.outputs();
         if description.schema.width() != inputs {
@@ -294,24 +296,130 @@ impl Model {
             read_scaler(&mut contents, &description.input_scaler, "input_scaler", inputs)?;
         let target_scaler =
             read_scaler(&mut contents, &description.target_scaler, "target_scaler", outputs)?;
-        let map = read_map(&mut contents, inputs, &description.groups)?;
-        let w = contents.matrix("output.weights", map.width(), outputs)?;
-        let knowledge = match &description.knowledge {
-            None => None,
-            Some(facts) => Some(read_knowledge(&mut contents, facts, map.width(), outputs)?),
-        };
+        let Description { settings, schema, report, rows, groups, knowledge, members, .. } =
+            description;
+        let first = MemberDescription { seed: settings.seed, groups, report, knowledge };
+        let members = std::iter::once(first).chain(members).enumerate();
+        let members = members.map(|(place, own)| {
+            let prefix = &prefix(place);
+            let map = read_map(&mut contents, prefix, inputs, &own.groups)?;
+            let w = contents.matrix(&format!("{prefix}output.weights"), map.width(), outputs)?;
+            let knowledge = match &own.knowledge {
+                None => None,
+                Some(facts) => {
+                    Some(read_knowledge(&mut contents, prefix, facts, map.width(), outputs)?)
+                }
+            };
+            Ok(Member {
+                settings: CheckedSettings { seed: own.seed, ..settings.clone() },
+                schema: schema.clone(),
+                input_scaler: input_scaler.clone(),
+                target_scaler: target_scaler.clone(),
+                map,
+                w,
+                knowledge,
+                report: own.report,
+                rows,
+            })
+        });
+        let model = Self { members: members.collect::<Result<_>>()? };
         contents.finish()?;
-        Ok(Self {
-            settings: description.settings,
-            schema: description.schema,
-            input_scaler,
-            target_scaler,
-            map,
-            w,
-            knowledge,
-            report: description.report,
-            rows: description.rows,
-        })
+        model.check_members()?;
+        Ok(model)
+    }
+
+    /// An error unless the members have as many nodes and the same rows on record as the first.
+    fn check_members(&self) -> Result<()> {
+        let first = self.first();
+        for (place, member) in self.members.iter().enumerate().skip(1) {
+            if member.map.width() != first.map.width() || member.prints() != first.prints() {
+                return Err(Error::model(
+                    "other nodes or other rows than those of the first member",
+                )
+                .at(format!("member {}", place + 1))
+                .expected("members of one ensemble"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the names of a member's tensors begin with.
+fn prefix(place: usize) -> String {
+    match place {
+        0 => String::new(),
+        place => format!("members.{place}."),
+    }
+}
+
+impl Member {
+    fn group_kinds(&self) -> Vec<GroupKind> {
+        self.map.groups().iter().map(GroupKind::of).collect()
+    }
+
+    /// The rows on record.
+    fn prints(&self) -> Option<&[u64]> {
+        self.knowledge.as_ref().map(|knowledge| knowledge.ledger().fingerprints())
+    }
+
+    fn is_finite(&self) -> bool {
+        let finite = |matrix: MatRef<'_, f64>| {
+            matrix.col_iter().all(|column| column.iter().all(|value| value.is_finite()))
+        };
+        let known = self.knowledge.as_ref().is_none_or(|known| {
+            let (equations, ledger) = (known.equations(), known.ledger());
+            let r = equations.r();
+            (0..r.nrows()).all(|i| r[(i, i)].is_finite())
+                && finite(equations.p())
+                && equations.weight().is_finite()
+                && ledger.weights().iter().all(|weight| weight.is_finite())
+        });
+        known && finite(self.w.as_ref()) && self.report.spread.is_finite()
+    }
+
+    fn add_tensors<'a>(&'a self, prefix: &str, tensors: &mut Vec<(String, Tensor<'a>)>) {
+        let mut add = |name: &str, tensor| tensors.push((format!("{prefix}{name}"), tensor));
+        for (index, group) in self.map.groups().iter().enumerate() {
+            if let NodeGroup::Dense { weights, bias, .. } = group {
+                add(&format!("group.{index}.weights"), Tensor::Matrix(weights.as_ref()));
+                add(&format!("group.{index}.bias"), Tensor::Vector(bias));
+            }
+        }
+        add("output.weights", Tensor::Matrix(self.w.as_ref()));
+        if let Some(knowledge) = &self.knowledge {
+            let (equations, ledger) = (knowledge.equations(), knowledge.ledger());
+            add("equations.r", Tensor::Lower(equations.r()));
+            add("equations.p", Tensor::Matrix(equations.p()));
+            if let Some((factor, _)) = knowledge.updated_factor() {
+                add("equations.factor", Tensor::Lower(factor));
+            }
+            add("ledger.fingerprints", Tensor::Integers(ledger.fingerprints()));
+            add("ledger.weights", Tensor::Vector(ledger.weights()));
+        }
+    }
+}
+
+impl MemberDescription {
+    fn of(member: &Member) -> Self {
+        Self {
+            seed: member.settings.seed,
+            groups: member.group_kinds(),
+            report: member.report.clone(),
+            knowledge: member.knowledge.as_ref().map(KnowledgeFacts::of),
+        }
+    }
+}
+
+impl KnowledgeFacts {
+    fn of(knowledge: &Knowledge) -> Self {
+        Self {
+            rows: knowledge.equations().rows(),
+            weight: knowledge.equations().weight(),
+            ridge: knowledge.ridge(),
+            dropped: knowledge.ledger().dropped(),
+            decayed: knowledge.decayed(),
+            updates: knowledge.updated_factor().map_or(0, |(_, updates)| updates),
+        }
     }
 }
 
@@ -326,7 +434,8 @@ impl Description {
                 .expected(format!("`{GENERATOR}`"))
                 .advice("use the release of broadlearn that wrote it, or fit the model anew"));
         }
-        let counts_agree = self.knowledge.as_ref().is_none_or(|known| {
+        self.check_members()?;
+        let counts_agree = self.facts().all(|known| {
             known.rows == self.rows && known.ridge == self.report.ridge.unwrap_or(0.0)
         });
         if self.rows > MOST_ROWS || !counts_agree {
@@ -355,6 +464,39 @@ impl Description {
                 .at(format!("column `{}`", input.name))
                 .expected("numbers as numbers, text as a category")),
         }
+    }
+
+    /// What the members have on record.
+    fn facts(&self) -> impl Iterator<Item = &KnowledgeFacts> {
+        let others = self.members.iter().map(|member| &member.knowledge);
+        std::iter::once(&self.knowledge).chain(others).flatten()
+    }
+
+    /// An error unless the members differ in nothing but seed, weights and how these were found.
+    fn check_members(&self) -> Result<()> {
+        if self.settings.members != self.members.len() + 1 {
+            return Err(Error::model(format!("{} members", self.members.len() + 1))
+                .expected(format!("{}, as the settings say", self.settings.members)));
+        }
+        for (place, member) in self.members.iter().enumerate() {
+            let history = |facts: &KnowledgeFacts| (facts.rows, facts.dropped, facts.decayed);
+            let differing = if member.groups != self.groups {
+                "groups of nodes"
+            } else if member.report.loss != self.report.loss
+                || member.report.ridge != self.report.ridge
+            {
+                "kernel size or ridge"
+            } else if member.knowledge.as_ref().map(history) != self.knowledge.as_ref().map(history)
+            {
+                "rows"
+            } else {
+                continue;
+            };
+            return Err(Error::model(format!("other {differing} than those of the first member"))
+                .at(format!("member {}", place + 2))
+                .expected("members of one ensemble"));
+        }
+        Ok(())
     }
 }
 
@@ -392,24 +534,25 @@ fn read_scaler(
 
 fn read_knowledge(
     contents: &mut Contents,
+    prefix: &str,
     facts: &KnowledgeFacts,
     nodes: usize,
     outputs: usize,
 ) -> Result<Knowledge> {
     let unsound = || Error::model("a record of rows that does not fit together");
-    let r = contents.lower("equations.r", nodes)?;
-    let p = contents.matrix("equations.p", nodes, outputs)?;
+    let r = contents.lower(&format!("{prefix}equations.r"), nodes)?;
+    let p = contents.matrix(&format!("{prefix}equations.p"), nodes, outputs)?;
     let equations =
         NormalEquations::from_parts(r, p, facts.rows, facts.weight).ok_or_else(unsound)?;
     let factor = match facts.updates {
         0 => None,
         updates => {
-            let lower = contents.lower("equations.factor", nodes)?;
+            let lower = contents.lower(&format!("{prefix}equations.factor"), nodes)?;
             Some((Factor::from_lower(lower).ok_or_else(unsound)?, updates))
         }
     };
-    let fingerprints = contents.integers("ledger.fingerprints")?;
-    let weights = contents.vector("ledger.weights", fingerprints.len())?;
+    let fingerprints = contents.integers(&format!("{prefix}ledger.fingerprints"))?;
+    let weights = contents.vector(&format!("{prefix}ledger.weights"), fingerprints.len())?;
     let sound = facts.ridge >= 0.0
         && facts.ridge.is_finite()
         && facts.updates <= nodes as u64
@@ -421,7 +564,12 @@ fn read_knowledge(
     Ok(Knowledge::from_parts(equations, facts.ridge, ledger, factor, facts.decayed))
 }
 
-fn read_map(contents: &mut Contents, inputs: usize, kinds: &[GroupKind]) -> Result<FeatureMap> {
+fn read_map(
+    contents: &mut Contents,
+    prefix: &str,
+    inputs: usize,
+    kinds: &[GroupKind],
+) -> Result<FeatureMap> {
     let mut groups = Vec::with_capacity(kinds.len());
     let mut feature_widths = Vec::new();
     for (index, kind) in kinds.iter().enumerate() {
@@ -429,7 +577,7 @@ fn read_map(contents: &mut Contents, inputs: usize, kinds: &[GroupKind]) -> Resu
             GroupKind::Constant => NodeGroup::Constant,
             GroupKind::Inputs => NodeGroup::Inputs,
             GroupKind::Dense { features, activation } => {
-                let name = format!("group.{index}.weights");
+                let name = format!("{prefix}group.{index}.weights");
                 let (source, rows) = match *features {
                     None => (Source::Inputs, inputs),
                     Some((start, end)) => {
@@ -445,7 +593,7 @@ fn read_map(contents: &mut Contents, inputs: usize, kinds: &[GroupKind]) -> Resu
                 NodeGroup::Dense {
                     source,
                     weights: contents.matrix(&name, rows, nodes)?,
-                    bias: contents.vector(&format!("group.{index}.bias"), nodes)?,
+                    bias: contents.vector(&format!("{prefix}group.{index}.bias"), nodes)?,
                     activation: *activation,
                 }
             }

@@ -1,8 +1,8 @@
 //! Fitting: the whole algorithm on one screen.
 
-use super::Model;
 use super::rows::{Kept, Labelled, target_matrix};
 use super::settings::{CheckedSettings, Criterion, Regularisation, Settings};
+use super::{Member, Model};
 use crate::data::{Kind, Schema, TargetSchema, Targets, Task};
 use crate::error::{Category, Error, Result};
 use crate::features::build::build;
@@ -88,11 +88,15 @@ impl Settings {
 }
 
 impl CheckedSettings {
-    /// Fits a model.
+    /// Fits one network.
     ///
     /// # Errors
     /// Shapes that do not match, values that are not finite, `Interrupted`.
-    pub fn fit(&self, training: Training<'_>, observer: &mut Observer<'_>) -> Result<Model> {
+    pub(super) fn fit_member(
+        &self,
+        training: Training<'_>,
+        observer: &mut Observer<'_>,
+    ) -> Result<Member> {
         training.check(self)?;
         let kept = Kept::new(training.rows());
         let Labelled { x, targets, weights: user } = kept.rows();
@@ -117,7 +121,7 @@ impl CheckedSettings {
 
         // Stage 6: what later changes need.
         let knowledge = solved.knowledge(kept.rows());
-        Ok(Model {
+        Ok(Member {
             settings,
             rows: x.nrows() as u64,
             schema: training.schema,

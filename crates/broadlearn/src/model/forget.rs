@@ -1,8 +1,8 @@
 //! Forgetting rows: they leave as they came.
 
-use super::Model;
-use super::learn::Sign;
+use super::learn::{Sign, mean_of};
 use super::rows::{Kept, Labelled};
+use super::{Member, Model};
 use crate::error::{Error, Result};
 use crate::increment::ledger::fingerprints;
 use crate::increment::{Knowledge, Route};
@@ -15,17 +15,38 @@ use faer::Mat;
 pub struct Removal {
     /// The fingerprints of the rows.
     pub fingerprints: Vec<u64>,
-    /// The weights with which they left, which are those with which they came.
+    /// The weights with which they left, which are those with which they came; of an ensemble, the
+    /// mean over its members, as each has weights of its own.
     pub weights: Vec<f64>,
     /// How the factor was brought up to date.
     pub route: Route,
-    /// |(R + γ I) W - P| / |P| of what is left: W is the solution without these rows.
+    /// |(R + γ I) W - P| / |P| of what is left: W is the solution without these rows. Of an ensemble,
+    /// the largest one.
     pub residual: f64,
     /// The largest ratio by which a diagonal element of R + γ I shrank: what the rows have left
-    /// behind in R is rounding errors, of at most this times 2e-16 of it.
+    /// behind in R is rounding errors, of at most this times 2e-16 of it. Of an ensemble, the largest.
     pub cancellation: f64,
     /// Rows that are left.
     pub rows_left: u64,
+    /// The certificates of the members of an ensemble; none for a single network.
+    pub members: Vec<Self>,
+}
+
+impl Removal {
+    /// The certificate of an ensemble.
+    fn of_members(members: Vec<Self>) -> Self {
+        let lists: Vec<&[f64]> = members.iter().map(|member| member.weights.as_slice()).collect();
+        let largest = |of: fn(&Self) -> f64| members.iter().map(of).fold(0.0, f64::max);
+        Self {
+            fingerprints: members[0].fingerprints.clone(),
+            weights: mean_of(&lists),
+            route: members[0].route,
+            residual: largest(|member| member.residual),
+            cancellation: largest(|member| member.cancellation),
+            rows_left: members[0].rows_left,
+            members,
+        }
+    }
 }
 
 impl Model {
@@ -36,6 +57,17 @@ impl Model {
     /// Rows that it has not learnt, as far as the record or the numbers tell; a compact model; no
     /// row would be left. The model is then unchanged.
     pub fn forget(&mut self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Removal> {
+        let mut removals =
+            self.change(observer, |_, member, observer| member.forget(rows, observer))?;
+        match removals.len() {
+            1 => Ok(removals.remove(0)),
+            _ => Ok(Removal::of_members(removals)),
+        }
+    }
+}
+
+impl Member {
+    fn forget(&mut self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Removal> {
         self.updatable()?;
         rows.check(&self.schema)?;
         let kept = Kept::new(rows);
@@ -103,6 +135,7 @@ impl Model {
                     residual,
                     cancellation,
                     rows_left: left,
+                    members: Vec::new(),
                 };
                 Ok((w, removal))
             }

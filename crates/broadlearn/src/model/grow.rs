@@ -1,7 +1,7 @@
 //! More nodes: new columns of U, with the rows that the model has learnt at hand.
 
-use super::Model;
 use super::rows::{Kept, Labelled};
+use super::{Member, Model};
 use crate::error::{Error, Result};
 use crate::features::build::extend;
 use crate::features::{Growth, Network};
@@ -21,6 +21,17 @@ impl Model {
     /// # Errors
     /// Other rows than those of the model, no nodes to add, a compact model, `Interrupted`.
     pub fn grow(
+        &self,
+        growth: Growth,
+        rows: Labelled<'_>,
+        observer: &mut Observer<'_>,
+    ) -> Result<Self> {
+        self.map_members(observer, |member, observer| member.grow(growth, rows, observer))
+    }
+}
+
+impl Member {
+    fn grow(
         &self,
         growth: Growth,
         rows: Labelled<'_>,

@@ -3,12 +3,12 @@
 use super::forget::never_learnt;
 use super::judge::{Judged, check_size};
 use super::rows::{Kept, Labelled};
-use super::{Model, Predictions};
+use super::{Member, Model, Predictions};
 use crate::data::TargetSchema;
 use crate::error::{Category, Error, Result};
 use crate::increment::ledger::fingerprints;
 use crate::increment::{Knowledge, Route};
-use crate::progress::{Observer, report};
+use crate::progress::{Observer, report, unobserved};
 use faer::{Mat, MatMut};
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub struct Learning {
     /// The weight of every earlier row is multiplied by this with each new row; 1 forgets nothing.
     pub forgetting: f64,
     /// Rows that are less plausible than this are left out; 0 leaves none out. The plausibility is
-    /// exp(-|e|^2 / 2 k^2), where k is the kernel size of correntropy, but at most three times the
+    /// exp(-|e|^2 / 2 k^2) for the residual e of the mean of the outputs, where k is the kernel size of correntropy, but at most three times the
     /// spread of the training residuals: on clean rows a wide kernel is chosen, which trusts everything.
     pub quarantine: f64,
     /// Whether each row is weighed by the model that has learnt the rows before it, as in a stream;
@@ -56,7 +56,8 @@ impl Learning {
 pub struct Learnt {
     /// What the model said of each row before it learnt it.
     pub predictions: Predictions,
-    /// The weight that the model gave to each row, between 0 and 1, the user's not multiplied in.
+    /// The weight that the model gave to each row, between 0 and 1, the user's not multiplied in; the
+    /// mean over the members, each of which weighs rows by its own residuals.
     pub trust: Vec<f64>,
     /// How plausible each row was.
     pub plausibility: Vec<f64>,
@@ -113,14 +114,14 @@ impl Model {
     ) -> Result<Learnt> {
         self.updatable()?;
         learning.check()?;
-        rows.check_shape(&self.schema)?;
+        rows.check_shape(self.schema())?;
         let n = rows.x.nrows();
         let block = match learning {
             Learning { one_by_one: false, .. } => n,
             // A decay changes the equations as a whole: no row can wait for the next.
             Learning { forgetting, .. } if forgetting < 1.0 => 1,
             // So many that a new factor costs less than the rows themselves.
-            _ => (self.map.width() / 5).clamp(16, 512),
+            _ => (self.map().width() / 5).clamp(16, 512),
         };
         if n <= block {
             return self.learn_block(rows, learning, observer);
@@ -156,14 +157,16 @@ impl Model {
         let Judged { outputs, trust, plausibility, size } = judged;
         let predictions = self.predictions(outputs);
         let user = |row: usize| rows.weights.map_or(1.0, |weights| weights[row]);
-        let (quarantined, learnt): (Vec<usize>, Vec<usize>) = (0..trust.len())
+        let (quarantined, learnt): (Vec<usize>, Vec<usize>) = (0..plausibility.len())
             .filter(|&row| user(row) > 0.0)
             .partition(|&row| plausibility[row] < learning.quarantine);
+        let mean_trust = mean_of(&trust);
         if learnt.is_empty() {
+            let trust = mean_trust;
             return Ok(Learnt { predictions, trust, plausibility, quarantined, route: None });
         }
         let kept;
-        let rows = if learnt.len() == trust.len() {
+        let rows = if learnt.len() == plausibility.len() {
             rows
         } else {
             kept = Kept::select(rows, &learnt);
@@ -171,38 +174,22 @@ impl Model {
         };
         // The row that came last has its full weight.
         let age = |place: usize| (learnt.len() - 1 - place) as f64;
-        let weights: Vec<f64> = learnt
+        let weights: Vec<Vec<f64>> = trust
             .iter()
-            .enumerate()
-            .map(|(place, &row)| trust[row] * user(row) * learning.forgetting.powf(age(place)))
+            .map(|trust| {
+                let weight = |(place, &row): (usize, &usize)| {
+                    trust[row] * user(row) * learning.forgetting.powf(age(place))
+                };
+                learnt.iter().enumerate().map(weight).collect()
+            })
             .collect();
-
-        check_size(size * weights.iter().copied().fold(1.0, f64::max))?;
-
-        let mut knowledge = self.take_knowledge()?;
+        check_size(size * weights.iter().flatten().copied().fold(1.0, f64::max))?;
         let decay = learning.forgetting.powi(learnt.len().min(i32::MAX as usize) as i32);
-        let before = (decay < 1.0).then(|| knowledge.clone());
-        if decay < 1.0 {
-            knowledge.decay(decay);
-        }
-        let mut change = || -> Result<(Route, Mat<f64>)> {
-            let route = self.change_rows(&mut knowledge, rows, &weights, Sign::Add, observer)?;
-            Ok((route, knowledge.solve()?))
-        };
-        match change() {
-            Ok((route, w)) => {
-                knowledge.ledger_mut().record(&fingerprints(rows.x, rows.targets), &weights);
-                self.knowledge = Some(knowledge);
-                self.w = w;
-                self.rows += learnt.len() as u64;
-                let route = Some(route);
-                Ok(Learnt { predictions, trust, plausibility, quarantined, route })
-            }
-            Err(error) => {
-                self.knowledge = Some(before.unwrap_or(knowledge));
-                Err(error)
-            }
-        }
+        let routes = self.change(observer, |place, member, observer| {
+            member.add_rows(rows, &weights[place], decay, observer)
+        })?;
+        let (trust, route) = (mean_trust, routes.first().copied());
+        Ok(Learnt { predictions, trust, plausibility, quarantined, route })
     }
 
     /// Adds classes of which nothing is known yet: outputs that are 0 until rows of them are learnt.
@@ -211,6 +198,61 @@ impl Model {
     /// # Errors
     /// A regression, a compact model, a class that is already known.
     pub fn add_classes(&mut self, names: &[String]) -> Result<()> {
+        self.change(&mut unobserved, |_, member, _| member.add_classes(names))?;
+        Ok(())
+    }
+
+    /// Keeps only the latest rows on record: for streams without end. Rows that are no longer on
+    /// record can only be forgotten by a model of the squared loss.
+    pub fn keep_on_record(&mut self, rows: usize) {
+        for knowledge in self.members.iter_mut().filter_map(|member| member.knowledge.as_mut()) {
+            knowledge.ledger_mut().keep_latest(rows);
+        }
+    }
+
+    /// What changes of the model need; of the first member, if there are several.
+    ///
+    /// # Errors
+    /// A compact model, or one by pseudo-inverse, which cannot be changed.
+    pub fn updatable(&self) -> Result<&Knowledge> {
+        self.first().updatable()
+    }
+}
+
+impl Member {
+    /// Adds rows with these weights, after all earlier ones have lost weight by the factor `decay`.
+    fn add_rows(
+        &mut self,
+        rows: Labelled<'_>,
+        weights: &[f64],
+        decay: f64,
+        observer: &mut Observer<'_>,
+    ) -> Result<Route> {
+        let mut knowledge = self.take_knowledge()?;
+        let before = (decay < 1.0).then(|| knowledge.clone());
+        if decay < 1.0 {
+            knowledge.decay(decay);
+        }
+        let mut change = || -> Result<(Route, Mat<f64>)> {
+            let route = self.change_rows(&mut knowledge, rows, weights, Sign::Add, observer)?;
+            Ok((route, knowledge.solve()?))
+        };
+        match change() {
+            Ok((route, w)) => {
+                knowledge.ledger_mut().record(&fingerprints(rows.x, rows.targets), weights);
+                self.knowledge = Some(knowledge);
+                self.w = w;
+                self.rows += weights.len() as u64;
+                Ok(route)
+            }
+            Err(error) => {
+                self.knowledge = Some(before.unwrap_or(knowledge));
+                Err(error)
+            }
+        }
+    }
+
+    fn add_classes(&mut self, names: &[String]) -> Result<()> {
         self.updatable()?;
         let TargetSchema::Classification { classes, .. } = &mut self.schema.target else {
             return Err(Error::data("new classes for a regression").expected("a classification"));
@@ -240,19 +282,7 @@ impl Model {
         Ok(())
     }
 
-    /// Keeps only the latest rows on record: for streams without end. Rows that are no longer on
-    /// record can only be forgotten by a model of the squared loss.
-    pub fn keep_on_record(&mut self, rows: usize) {
-        if let Some(knowledge) = &mut self.knowledge {
-            knowledge.ledger_mut().keep_latest(rows);
-        }
-    }
-
-    /// What changes of the model need.
-    ///
-    /// # Errors
-    /// A compact model, or one by pseudo-inverse, which cannot be changed.
-    pub fn updatable(&self) -> Result<&Knowledge> {
+    pub(super) fn updatable(&self) -> Result<&Knowledge> {
         let Some(knowledge) = &self.knowledge else {
             return Err(Error::model("a compact model, without R and P")
                 .expected("a model that keeps what later changes need")
@@ -292,6 +322,15 @@ impl Model {
             }),
         }
     }
+}
+
+/// The mean of these lists, number by number.
+pub(super) fn mean_of<List: AsRef<[f64]>>(lists: &[List]) -> Vec<f64> {
+    let count = lists.len() as f64;
+    let length = lists.first().map_or(0, |list| list.as_ref().len());
+    (0..length)
+        .map(|row| lists.iter().map(|list| list.as_ref()[row]).sum::<f64>() / count)
+        .collect()
 }
 
 /// As many classes as a table may have in the beginning.

@@ -6,12 +6,16 @@
 //! ```text
 //! W_(-i) = W - A^-1 u_i' λ_i e_i / (1 - h_i)
 //! ```
+//!
+//! Residuals and changes of an ensemble are the means of those of its members.
 
+use super::ensemble::mean;
+use super::learn::mean_of;
 use super::rows::Labelled;
-use super::{Model, Predictions};
+use super::{Member, Model, Predictions};
 use crate::error::Result;
 use crate::increment::ledger::fingerprints;
-use crate::linalg::{parallelism, product};
+use crate::linalg::{parallelism, product, row_blocks, select_rows};
 use crate::progress::{Observer, report};
 use faer::{Accum, Mat};
 
@@ -22,9 +26,11 @@ pub struct LeftOut {
     pub predictions: Predictions,
     /// |y - f| of these predictions, in units of the scaled target.
     pub distances: Vec<f64>,
-    /// The share of each row in its own prediction; 0 for a row that was not learnt.
+    /// The share of each row in its own prediction; 0 for a row that was not learnt. The mean over the
+    /// members.
     pub leverage: Vec<f64>,
-    /// The weight with which it was learnt, the user's multiplied in; `None` if it was not.
+    /// The weight with which it was learnt, the user's multiplied in; `None` if it was not. The mean
+    /// over the members.
     pub weights: Vec<Option<f64>>,
 }
 
@@ -39,43 +45,26 @@ impl Model {
         rows: Labelled<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<LeftOut> {
-        rows.check(&self.schema)?;
-        let knowledge = self.updatable()?;
-        let factor = knowledge.factor_of_r()?;
-        let n = rows.x.nrows();
-        let places = knowledge.ledger().find(&fingerprints(rows.x, rows.targets));
-        let known = knowledge.ledger().weights();
-        let weights: Vec<Option<f64>> =
-            places.iter().map(|place| place.map(|place| known[place])).collect();
-
-        let y = self.scaled_targets(rows);
-        let mut outputs = Mat::zeros(n, self.w.ncols());
-        let (mut distances, mut leverage) = (vec![0.0; n], vec![0.0; n]);
-        self.map.visit(&self.scaled(rows.x), |range, u| {
-            report(observer, "leaving rows out", range.start as u64, Some(n as u64))?;
-            let mut f = outputs.as_mut().subrows_mut(range.start, range.len());
-            product(f.as_mut(), Accum::Replace, u, self.w.as_ref(), parallelism());
-            let mut t = u.transpose().to_owned();
-            factor.solve_lower_in_place(t.as_mut(), parallelism());
-            for (place, row) in range.enumerate() {
-                let q = t.col(place).squared_norm_l2();
-                let h = (weights[row].unwrap_or(0.0) * q).min(1.0 - LEAST_REST);
-                leverage[row] = h;
-                let mut square = 0.0;
-                for c in 0..f.ncols() {
-                    let e = (y[(row, c)] - f[(place, c)]) / (1.0 - h);
-                    f[(place, c)] = y[(row, c)] - e;
-                    square += e * e;
-                }
-                distances[row] = square.sqrt();
-            }
-            Ok(())
+        rows.check(self.schema())?;
+        let (mut leverage, mut weights) = (Vec::new(), Vec::new());
+        let residuals = self.each(observer, |member, observer| {
+            let left_out = member.leave_one_out(rows, observer)?;
+            leverage.push(left_out.leverage);
+            weights.push(left_out.weights);
+            Ok(left_out.residuals)
         })?;
-        Ok(LeftOut { predictions: self.predictions(outputs), distances, leverage, weights })
+        let e = mean(residuals.into_iter().map(Ok))?;
+        let distances = e.row_iter().map(|e| e.squared_norm_l2().sqrt()).collect();
+        let predictions = self.predictions(self.first().scaled_targets(rows) - e);
+        let weights = (0..rows.x.nrows())
+            .map(|row| weights.iter().map(|weights| weights[row]).sum::<Option<f64>>())
+            .map(|sum| sum.map(|sum| sum / self.members.len() as f64))
+            .collect();
+        Ok(LeftOut { predictions, distances, leverage: mean_of(&leverage), weights })
     }
 
     /// By how much the predictions of all `rows` change, as a root mean square in units of the scaled
-    /// target, when one of these `chosen` rows is forgotten: 2 n L flops for each.
+    /// target, when one of these `chosen` rows is forgotten: 2 n L flops for each and for each member.
     ///
     /// # Errors
     /// As [`leave_one_out`](Self::leave_one_out).
@@ -83,30 +72,112 @@ impl Model {
         &self,
         rows: Labelled<'_>,
         chosen: &[usize],
-        left_out: &LeftOut,
         observer: &mut Observer<'_>,
     ) -> Result<Vec<f64>> {
-        let knowledge = self.updatable()?;
-        let factor = knowledge.factor_of_r()?;
-        let scaled = self.scaled(rows.x);
-        let mut a = self.map.state(scaled.select(chosen).as_ref()).transpose().to_owned();
-        factor.solve_in_place(a.as_mut(), parallelism());
+        rows.check(self.schema())?;
+        let removals = self.each(observer, |member, _| member.removals(rows, chosen))?;
+        let (n, outputs) = (rows.x.nrows(), self.weights().ncols());
         let mut squares = vec![0.0; chosen.len()];
-        let n = rows.x.nrows();
-        self.map.visit(&scaled, |range, u| {
+        for range in row_blocks(n) {
             report(observer, "removing rows", range.start as u64, Some(n as u64))?;
-            let mut influence = Mat::zeros(range.len(), chosen.len());
-            product(influence.as_mut(), Accum::Replace, u, a.as_ref(), parallelism());
-            for (square, column) in squares.iter_mut().zip(influence.col_iter()) {
-                *square += column.squared_norm_l2();
+            // By output, one column for each of the chosen rows: the sum over the members.
+            let mut changes = vec![Mat::<f64>::zeros(range.len(), chosen.len()); outputs];
+            for (member, Removals { directions, steps }) in self.members.iter().zip(&removals) {
+                let u = member.map.state(member.scaled(rows.x).block(range.clone()).as_ref());
+                let mut influence = Mat::zeros(range.len(), chosen.len());
+                let directions = directions.as_ref();
+                product(influence.as_mut(), Accum::Replace, u.as_ref(), directions, parallelism());
+                for (c, change) in changes.iter_mut().enumerate() {
+                    for (place, influence) in influence.col_iter().enumerate() {
+                        let step = steps[(place, c)];
+                        let change = change.as_mut().col_mut(place);
+                        change
+                            .iter_mut()
+                            .zip(influence.iter())
+                            .for_each(|(sum, u)| *sum += u * step);
+                    }
+                }
+            }
+            for change in &changes {
+                for (square, change) in squares.iter_mut().zip(change.col_iter()) {
+                    *square += change.squared_norm_l2();
+                }
+            }
+        }
+        let count = self.members.len() as f64;
+        Ok(squares.iter().map(|square| (square / n as f64).sqrt() / count).collect())
+    }
+}
+
+/// Rows as a member sees them without having learnt them.
+struct Without {
+    /// Y - F of these predictions.
+    residuals: Mat<f64>,
+    leverage: Vec<f64>,
+    weights: Vec<Option<f64>>,
+}
+
+/// What removing some rows, each by itself, does to a member: W changes by the product of a direction,
+/// A^-1 u', and a step, -λ e / (1 - h), of which the sign does not matter here.
+struct Removals {
+    /// L x rows.
+    directions: Mat<f64>,
+    /// Rows x C.
+    steps: Mat<f64>,
+}
+
+impl Member {
+    fn leave_one_out(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Without> {
+        let factor = self.updatable()?.factor_of_r()?;
+        let n = rows.x.nrows();
+        let weights = self.weights_on_record(rows)?;
+        let mut residuals = self.scaled_targets(rows);
+        let mut leverage = vec![0.0; n];
+        self.map.visit(&self.scaled(rows.x), |range, u| {
+            report(observer, "leaving rows out", range.start as u64, Some(n as u64))?;
+            let mut f = Mat::zeros(range.len(), self.w.ncols());
+            product(f.as_mut(), Accum::Replace, u, self.w.as_ref(), parallelism());
+            let mut t = u.transpose().to_owned();
+            factor.solve_lower_in_place(t.as_mut(), parallelism());
+            for (place, row) in range.enumerate() {
+                let q = t.col(place).squared_norm_l2();
+                let h = (weights[row].unwrap_or(0.0) * q).min(1.0 - LEAST_REST);
+                leverage[row] = h;
+                for c in 0..f.ncols() {
+                    residuals[(row, c)] = (residuals[(row, c)] - f[(place, c)]) / (1.0 - h);
+                }
             }
             Ok(())
         })?;
-        let effect = |(&row, square): (&usize, f64)| {
-            let weight = left_out.weights[row].unwrap_or(0.0);
-            weight * left_out.distances[row] * (square / n as f64).sqrt()
-        };
-        Ok(chosen.iter().zip(squares).map(effect).collect())
+        Ok(Without { residuals, leverage, weights })
+    }
+
+    fn removals(&self, rows: Labelled<'_>, chosen: &[usize]) -> Result<Removals> {
+        let factor = self.updatable()?.factor_of_r()?;
+        let weights = self.weights_on_record(rows)?;
+        let u = self.map.state(self.scaled(rows.x).select(chosen).as_ref());
+        let mut t = u.transpose().to_owned();
+        factor.solve_lower_in_place(t.as_mut(), parallelism());
+        let mut steps = select_rows(self.scaled_targets(rows).as_ref(), chosen);
+        let mut f = Mat::zeros(chosen.len(), self.w.ncols());
+        product(f.as_mut(), Accum::Replace, u.as_ref(), self.w.as_ref(), parallelism());
+        for (place, &row) in chosen.iter().enumerate() {
+            let weight = weights[row].unwrap_or(0.0);
+            let h = (weight * t.col(place).squared_norm_l2()).min(1.0 - LEAST_REST);
+            for c in 0..f.ncols() {
+                steps[(place, c)] = weight * (steps[(place, c)] - f[(place, c)]) / (1.0 - h);
+            }
+        }
+        let mut directions = u.transpose().to_owned();
+        factor.solve_in_place(directions.as_mut(), parallelism());
+        Ok(Removals { directions, steps })
+    }
+
+    /// The weights with which these rows were learnt; `None` for those that were not.
+    fn weights_on_record(&self, rows: Labelled<'_>) -> Result<Vec<Option<f64>>> {
+        let ledger = self.updatable()?.ledger();
+        let places = ledger.find(&fingerprints(rows.x, rows.targets));
+        Ok(places.iter().map(|place| place.map(|place| ledger.weights()[place])).collect())
     }
 }
 

@@ -1,17 +1,39 @@
 //! Models of disjoint sets of rows as one: R and P add.
 
-use super::Model;
+use super::{Member, Model};
 use crate::error::{Error, Result};
+
+const FIT_LIKE: &str = "fit the shards with `broadlearn fit SHARD --like FIRST --model OUT`";
 
 impl Model {
     /// The model of all rows of these models, which must have the same settings, schema, scalers,
     /// nodes, kernel size and ridge: those that [`sibling`](Self::sibling) and [`part`](Self::part)
     /// make. Every row keeps its weight, so that the result is that of a joint fit with these
-    /// weights. L^2 flops for each model, L^3 / 3 once.
+    /// weights. Ensembles are merged member by member. L^2 flops for each model, L^3 / 3 once.
     ///
     /// # Errors
     /// No model at all, compact models, models that differ in more than their rows.
     pub fn merge(models: &[&Self]) -> Result<Self> {
+        let count = models.first().map_or(1, |first| first.members.len());
+        if let Some(place) = models.iter().position(|model| model.members.len() != count) {
+            let members = |count| match count {
+                1 => "1 member".to_owned(),
+                count => format!("{count} members"),
+            };
+            return Err(Error::model(members(models[place].members.len()))
+                .at(format!("model {}", place + 1))
+                .expected(format!("{}, as the first model has", members(count)))
+                .advice(FIT_LIKE));
+        }
+        let members = (0..count).map(|member| {
+            Member::merge(&models.iter().map(|model| &model.members[member]).collect::<Vec<_>>())
+        });
+        Ok(Self { members: members.collect::<Result<_>>()? })
+    }
+}
+
+impl Member {
+    fn merge(models: &[&Self]) -> Result<Self> {
         let Some((first, others)) = models.split_first() else {
             return Err(Error::model("no model").expected("models to merge"));
         };
@@ -55,7 +77,7 @@ impl Model {
             None => Ok(()),
             Some(what) => Err(Error::model(format!("other {what} than in the first model"))
                 .expected("models that differ only in the rows that they have learnt")
-                .advice("fit the shards with `broadlearn fit SHARD --like FIRST --model OUT`")),
+                .advice(FIT_LIKE)),
         }
     }
 }

@@ -4,7 +4,9 @@
 
 mod settings;
 mod rows;
+mod member;
 mod fit;
+mod ensemble;
 mod predict;
 mod judge;
 mod learn;
@@ -16,11 +18,12 @@ mod merge;
 mod container;
 mod file;
 
-pub use file::FORMAT_VERSION;
+pub use file::{ENSEMBLE_FORMAT_VERSION, FORMAT_VERSION};
 pub use fit::Training;
 pub use forget::Removal;
 pub use learn::{Learning, Learnt};
 pub use leave_one_out::LeftOut;
+pub use member::Member;
 pub use predict::Predictions;
 pub use refine::{Drift, Refinement};
 pub use rows::Labelled;
@@ -31,80 +34,84 @@ use crate::features::FeatureMap;
 use crate::increment::Knowledge;
 use crate::preprocess::Scaler;
 use crate::solve::SolveReport;
-use faer::{Mat, MatRef};
+use faer::MatRef;
 
-/// A fitted model.
+/// A fitted model: one network, or several whose outputs are averaged
+/// ([`Settings::members`]).
 ///
 /// It is always complete: there is no model that is not fitted. Predicting n rows costs
-/// 2 n (M L_z + L_z L_h + L C) flops and memory for one block of rows.
+/// 2 n (M L_z + L_z L_h + L C) flops for each member and memory for one block of rows.
 #[derive(Clone, Debug)]
 pub struct Model {
-    settings: CheckedSettings,
-    schema: Schema,
-    input_scaler: Scaler,
-    target_scaler: Scaler,
-    map: FeatureMap,
-    w: Mat<f64>,
-    knowledge: Option<Knowledge>,
-    report: SolveReport,
-    rows: u64,
+    /// At least one; they differ in seed, nodes and what follows from these.
+    members: Vec<Member>,
 }
 
 impl Model {
+    /// The networks whose outputs are averaged.
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    fn first(&self) -> &Member {
+        &self.members[0]
+    }
+
     /// The settings that it was fitted with.
     pub fn settings(&self) -> &CheckedSettings {
-        &self.settings
+        &self.first().settings
     }
 
     /// The columns of its table.
     pub fn schema(&self) -> &Schema {
-        &self.schema
+        &self.first().schema
     }
 
     /// What it predicts.
     pub fn task(&self) -> Task {
-        self.schema.target.task()
+        self.schema().target.task()
     }
 
     /// The scaler of the inputs.
     pub fn input_scaler(&self) -> &Scaler {
-        &self.input_scaler
+        &self.first().input_scaler
     }
 
     /// The scaler of the targets; of a classifier, one that changes nothing.
     pub fn target_scaler(&self) -> &Scaler {
-        &self.target_scaler
+        &self.first().target_scaler
     }
 
-    /// The map from scaled inputs to the state.
+    /// The map from scaled inputs to the state; of the first member, if there are several.
     pub fn map(&self) -> &FeatureMap {
-        &self.map
+        self.first().map()
     }
 
-    /// The output weights W, L x C.
+    /// The output weights W, L x C; of the first member, if there are several.
     pub fn weights(&self) -> MatRef<'_, f64> {
-        self.w.as_ref()
+        self.first().weights()
     }
 
-    /// What later changes need: R and P, and which rows they came from. A compact model has none.
+    /// What later changes need: R and P, and which rows they came from; of the first member, if there
+    /// are several. A compact model has none.
     pub fn knowledge(&self) -> Option<&Knowledge> {
-        self.knowledge.as_ref()
+        self.first().knowledge()
     }
 
-    /// How W was found.
+    /// How W was found; of the first member, if there are several.
     pub fn report(&self) -> &SolveReport {
-        &self.report
+        self.first().report()
     }
 
     /// The number of rows that it has learnt and not forgotten.
     pub fn rows(&self) -> u64 {
-        self.rows
+        self.first().rows
     }
 
     /// Drops R, P and the record of rows: a smaller file, which cannot learn any more.
     #[must_use]
     pub fn compact(mut self) -> Self {
-        self.knowledge = None;
+        self.members.iter_mut().for_each(|member| member.knowledge = None);
         self
     }
 }

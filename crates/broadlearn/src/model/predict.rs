@@ -1,11 +1,11 @@
 //! Predictions.
 
-use super::Model;
+use super::ensemble::mean;
+use super::{Member, Model};
 use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::linalg::{parallelism, product};
 use crate::matrix::IntoMatrix;
-use crate::preprocess::ScaledRows;
 use faer::{Accum, Mat, MatRef};
 
 /// The smallest probability that a class is given: outputs of least squares may lie outside (0, 1).
@@ -76,8 +76,8 @@ impl Predictions {
 }
 
 impl Model {
-    /// Predicts the rows of `x`, which has the model's inputs as columns (for a table: after
-    /// encoding by the schema).
+    /// Predicts the rows of `x` by the mean of the members' outputs. `x` has the model's inputs as columns
+    /// (for a table: after encoding by the schema).
     ///
     /// # Errors
     /// If the number of columns is another one, or values are not finite.
@@ -87,18 +87,37 @@ impl Model {
     }
 
     fn predict_matrix(&self, x: MatRef<'_, f64>) -> Result<Predictions> {
-        if x.ncols() != self.map.inputs() {
+        if x.ncols() != self.map().inputs() {
             return Err(Error::data(format!("{} input columns", x.ncols()))
-                .expected(format!("{}, as in training", self.map.inputs())));
+                .expected(format!("{}, as in training", self.map().inputs())));
         }
         super::rows::check_finite(x, "inputs")?;
-        let rows = ScaledRows::new(x, &self.input_scaler);
+        Ok(self.predictions(self.outputs(x)?))
+    }
+
+    /// The mean of the members' outputs U W, in units of the scaled target.
+    pub(super) fn outputs(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
+        mean(self.members.iter().map(|member| member.outputs(x)))
+    }
+
+    /// Outputs in the units of the target.
+    pub(super) fn predictions(&self, mut outputs: Mat<f64>) -> Predictions {
+        if self.task() == Task::Regression {
+            self.target_scaler().undo(outputs.as_mut());
+        }
+        Predictions { task: self.task(), outputs }
+    }
+}
+
+impl Member {
+    /// U W.
+    fn outputs(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
         let mut outputs = Mat::zeros(x.nrows(), self.w.ncols());
-        self.map.visit(&rows, |range, u| {
+        self.map.visit(&self.scaled(x), |range, u| {
             let block = outputs.as_mut().subrows_mut(range.start, range.len());
             product(block, Accum::Replace, u, self.w.as_ref(), parallelism());
             Ok(())
         })?;
-        Ok(self.predictions(outputs))
+        Ok(outputs)
     }
 }

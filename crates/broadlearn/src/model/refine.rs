@@ -1,18 +1,18 @@
 //! Bringing frozen sample weights up to date, where the rows are at hand.
 
-use super::Model;
 use super::fit::{PRECISION, Solved};
 use super::grow::check_same_rows;
 use super::rows::{Kept, Labelled};
+use super::{Member, Model};
 use crate::error::{Error, Result};
 use crate::increment::Knowledge;
 use crate::increment::ledger::fingerprints;
-use crate::linalg::{parallelism, product, row_blocks, squared_norm};
+use crate::linalg::{parallelism, row_blocks, squared_norm};
 use crate::progress::Observer;
 use crate::solve::Loss;
 use crate::solve::system::System;
 use crate::state::StateRows;
-use faer::{Accum, Mat, MatRef};
+use faer::MatRef;
 
 /// How weights are brought up to date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Drift {
 
 /// Whose residuals give the weights of a sibling's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Weighing {
+enum Weighing {
     Own,
     Given,
 }
@@ -51,6 +51,93 @@ impl Model {
     /// # Errors
     /// Rows that are not on record, a compact model, `Interrupted`.
     pub fn drift(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Drift> {
+        let drifts = self.each(observer, |member, observer| member.drift(rows, observer))?;
+        Ok(Drift {
+            mean: drifts.iter().map(|drift| drift.mean).sum::<f64>() / drifts.len() as f64,
+            largest: drifts.iter().map(|drift| drift.largest).fold(0.0, f64::max),
+            rows: drifts[0].rows,
+        })
+    }
+
+    /// Finds the sample weights anew, on all rows that the model has learnt.
+    ///
+    /// # Errors
+    /// Other rows than those of the model, a model with a forgetting factor, a compact model,
+    /// `Interrupted`; the model is then unchanged.
+    pub fn refine(
+        &mut self,
+        rows: Labelled<'_>,
+        refinement: Refinement,
+        observer: &mut Observer<'_>,
+    ) -> Result<()> {
+        *self = self
+            .map_members(observer, |member, observer| member.refined(rows, refinement, observer))?;
+        Ok(())
+    }
+
+    /// A model of other rows with the same settings, schema, scalers, nodes, kernel size and ridge:
+    /// siblings can be [merged](Self::merge).
+    ///
+    /// # Errors
+    /// Rows that do not fit the schema, a compact model, `Interrupted`.
+    pub fn sibling(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Self> {
+        self.map_members(observer, |member, observer| {
+            member.sibling_by(rows, Weighing::Own, observer)
+        })
+    }
+
+    /// The part of one fixed-point step that these rows contribute: a sibling whose R and P have the
+    /// weights that *this* model's W gives to the rows. The parts of all shards, merged, are the next
+    /// step of the joint fit.
+    ///
+    /// # Errors
+    /// As [`sibling`](Self::sibling).
+    pub fn part(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Self> {
+        self.map_members(observer, |member, observer| {
+            member.sibling_by(rows, Weighing::Given, observer)
+        })
+    }
+
+    /// The model that a fit from the beginning gives with the weights on record: what every increment
+    /// claims to equal. `rows` must hold all rows of the model; others, which it may have forgotten,
+    /// are left out.
+    ///
+    /// # Errors
+    /// Rows that do not cover the model's, rows that are off the record, a compact model,
+    /// `Interrupted`.
+    pub fn refit(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Self> {
+        self.map_members(observer, |member, observer| member.refit(rows, observer))
+    }
+
+    /// |F - G| / |G| for the outputs F of this model and G of another one on these inputs, in units
+    /// of the scaled target.
+    ///
+    /// # Errors
+    /// Inputs that do not fit, models with other numbers of outputs.
+    pub fn difference(&self, other: &Self, x: MatRef<'_, f64>) -> Result<f64> {
+        if self.weights().ncols() != other.weights().ncols() {
+            return Err(Error::data(format!("{} outputs", other.weights().ncols()))
+                .expected(format!("{}, as the other model has", self.weights().ncols())));
+        }
+        for model in [self, other] {
+            if x.ncols() != model.map().inputs() {
+                return Err(Error::data(format!("{} input columns", x.ncols()))
+                    .expected(format!("{}, as in training", model.map().inputs())));
+            }
+        }
+        let (mut change, mut size) = (0.0, 0.0);
+        for range in row_blocks(x.nrows()) {
+            let part = x.subrows(range.start, range.len());
+            let (f, g) = (self.outputs(part)?, other.outputs(part)?);
+            size += squared_norm(g.as_ref());
+            change += squared_norm((f - g).as_ref());
+        }
+        Ok(if change == 0.0 { 0.0 } else { (change / size).sqrt() })
+    }
+}
+
+impl Member {
+    fn drift(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Drift> {
         rows.check(&self.schema)?;
         let kept = Kept::new(rows);
         let rows = kept.rows();
@@ -71,17 +158,12 @@ impl Model {
         Ok(Drift { mean: sum / trust.len() as f64, largest, rows: trust.len() })
     }
 
-    /// Finds the sample weights anew, on all rows that the model has learnt.
-    ///
-    /// # Errors
-    /// Other rows than those of the model, a model with a forgetting factor, a compact model,
-    /// `Interrupted`; the model is then unchanged.
-    pub fn refine(
-        &mut self,
+    fn refined(
+        &self,
         rows: Labelled<'_>,
         refinement: Refinement,
         observer: &mut Observer<'_>,
-    ) -> Result<()> {
+    ) -> Result<Self> {
         rows.check(&self.schema)?;
         let kept = Kept::new(rows);
         let rows = kept.rows();
@@ -96,7 +178,7 @@ impl Model {
             let system = System::new(&state, y.as_ref(), PRECISION, parallelism());
             check_same_rows(knowledge, system.equations(Some(&weights))?.p())?;
         }
-        *self = match (refinement, self.report.loss) {
+        match (refinement, self.report.loss) {
             (Refinement::Warm { steps }, Loss::Robust { kind, sigma }) => {
                 let inputs = self.scaled(rows.x);
                 let state = StateRows::new(&self.map, inputs);
@@ -111,30 +193,10 @@ impl Model {
                 let mut solved =
                     self.settings.solved(&system, solution, Some(weights), rows.weights, report)?;
                 solved.report.candidates.clone_from(&self.report.candidates);
-                self.with(rows, solved)
+                Ok(self.with(rows, solved))
             }
-            _ => self.sibling_by(rows, Weighing::Own, observer)?,
-        };
-        Ok(())
-    }
-
-    /// A model of other rows with the same settings, schema, scalers, nodes, kernel size and ridge:
-    /// siblings can be [merged](Self::merge).
-    ///
-    /// # Errors
-    /// Rows that do not fit the schema, a compact model, `Interrupted`.
-    pub fn sibling(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Self> {
-        self.sibling_by(rows, Weighing::Own, observer)
-    }
-
-    /// The part of one fixed-point step that these rows contribute: a sibling whose R and P have the
-    /// weights that *this* model's W gives to the rows. The parts of all shards, merged, are the next
-    /// step of the joint fit.
-    ///
-    /// # Errors
-    /// As [`sibling`](Self::sibling).
-    pub fn part(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Self> {
-        self.sibling_by(rows, Weighing::Given, observer)
+            _ => self.sibling_by(rows, Weighing::Own, observer),
+        }
     }
 
     fn sibling_by(
@@ -173,7 +235,7 @@ impl Model {
         Ok(self.with(rows, solved))
     }
 
-    /// This model with what was found on these rows in place of what it knew.
+    /// This member with what was found on these rows in place of what it knew.
     fn with(&self, rows: Labelled<'_>, mut solved: Solved) -> Self {
         let knowledge = solved.knowledge(rows);
         Self {
@@ -185,14 +247,7 @@ impl Model {
         }
     }
 
-    /// The model that a fit from the beginning gives with the weights on record: what every increment
-    /// claims to equal. `rows` must hold all rows of the model; others, which it may have forgotten,
-    /// are left out.
-    ///
-    /// # Errors
-    /// Rows that do not cover the model's, rows that are off the record, a compact model,
-    /// `Interrupted`.
-    pub fn refit(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Self> {
+    fn refit(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Self> {
         rows.check(&self.schema)?;
         let knowledge = self.updatable()?;
         let places = knowledge.ledger().find(&fingerprints(rows.x, rows.targets));
@@ -216,38 +271,6 @@ impl Model {
             Knowledge::new(equations, knowledge.ridge(), knowledge.ledger().clone());
         let w = knowledge.solve()?;
         Ok(Self { w, knowledge: Some(knowledge), ..self.clone() })
-    }
-
-    /// |F - G| / |G| for the outputs F of this model and G of another one on these inputs, in units
-    /// of the scaled target.
-    ///
-    /// # Errors
-    /// Inputs that do not fit, models with other numbers of outputs.
-    pub fn difference(&self, other: &Self, x: MatRef<'_, f64>) -> Result<f64> {
-        if self.w.ncols() != other.w.ncols() {
-            return Err(Error::data(format!("{} outputs", other.w.ncols()))
-                .expected(format!("{}, as the other model has", self.w.ncols())));
-        }
-        for model in [self, other] {
-            if x.ncols() != model.map.inputs() {
-                return Err(Error::data(format!("{} input columns", x.ncols()))
-                    .expected(format!("{}, as in training", model.map.inputs())));
-            }
-        }
-        let (mut change, mut size) = (0.0, 0.0);
-        for range in row_blocks(x.nrows()) {
-            let part = x.subrows(range.start, range.len());
-            let outputs = |model: &Self| -> Mat<f64> {
-                let u = model.map.state(model.scaled(part).block(0..part.nrows()).as_ref());
-                let mut f = Mat::zeros(u.nrows(), model.w.ncols());
-                product(f.as_mut(), Accum::Replace, u.as_ref(), model.w.as_ref(), parallelism());
-                f
-            };
-            let (f, g) = (outputs(self), outputs(other));
-            size += squared_norm(g.as_ref());
-            change += squared_norm((f - g).as_ref());
-        }
-        Ok(if change == 0.0 { 0.0 } else { (change / size).sqrt() })
     }
 }
 

@@ -377,7 +377,7 @@ proptest! {
         let all = labelled(&x, &targets);
         let left_out = model.leave_one_out(all, &mut unobserved).unwrap();
         let chosen: Vec<usize> = (0..problem.rows).step_by(1 + problem.rows / 5).collect();
-        let effects = model.removal_effects(all, &chosen, &left_out, &mut unobserved).unwrap();
+        let effects = model.removal_effects(all, &chosen, &mut unobserved).unwrap();
         for (&row, effect) in chosen.iter().zip(effects) {
             let (one, target) = (rows_of(&x, &[row]), targets_of(&targets, &[row]));
             let mut without = model.clone();
