@@ -19,12 +19,16 @@ static FINISHING: AtomicBool = AtomicBool::new(false);
 /// Unfinished files, removed if the command is interrupted.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
+/// A stage, and the member of an ensemble that is in it.
+type Work = (&'static str, Option<(usize, usize)>);
+
 /// The surroundings of a command.
 pub(crate) struct Context {
     pub(crate) json: bool,
     quiet: bool,
     colour: bool,
-    bar: RefCell<Option<(&'static str, ProgressBar)>>,
+    /// The progress bar, and what it shows: stage and member.
+    bar: RefCell<Option<(Work, ProgressBar)>>,
 }
 
 impl Context {
@@ -83,11 +87,12 @@ impl Context {
             return;
         }
         let mut current = self.bar.borrow_mut();
-        if current.as_ref().is_none_or(|(stage, _)| *stage != progress.stage) {
+        let work = (progress.stage, progress.member);
+        if current.as_ref().is_none_or(|(shown, _)| *shown != work) {
             if let Some((_, bar)) = current.take() {
                 bar.finish_and_clear();
             }
-            *current = Some((progress.stage, new_bar(&progress)));
+            *current = Some((work, new_bar(&progress)));
         }
         if let Some((_, bar)) = current.as_ref() {
             bar.set_position(progress.done);
@@ -98,21 +103,24 @@ impl Context {
 fn new_bar(progress: &Progress) -> ProgressBar {
     let bar = match progress.total {
         Some(total) => {
-            let style = "{msg:22} {wide_bar} {pos}/{len}  {elapsed} (eta {eta})";
+            let style = "{msg:28} {wide_bar} {pos}/{len}  {elapsed} (eta {eta})";
             ProgressBar::new(total).with_style(
                 ProgressStyle::with_template(style)
                     .unwrap_or_else(|_| ProgressStyle::default_bar()),
             )
         }
         None => {
-            let style = "{spinner} {msg:22} {pos}  {elapsed}";
+            let style = "{spinner} {msg:28} {pos}  {elapsed}";
             ProgressBar::no_length().with_style(
                 ProgressStyle::with_template(style)
                     .unwrap_or_else(|_| ProgressStyle::default_spinner()),
             )
         }
     };
-    bar.set_message(progress.stage);
+    match progress.member {
+        None => bar.set_message(progress.stage),
+        Some((member, count)) => bar.set_message(format!("{member}/{count} {}", progress.stage)),
+    }
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }

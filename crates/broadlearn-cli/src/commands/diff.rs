@@ -7,6 +7,7 @@ use crate::fault::Fault;
 use crate::{format, output};
 use broadlearn::Model;
 use broadlearn::faer::{Mat, MatRef};
+use broadlearn::model::Member;
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -48,10 +49,10 @@ pub(crate) fn run(args: &DiffArgs, context: &Context) -> Result<(), Fault> {
     compare("", &describe(&a), &describe(&b), &mut differing);
     let numbers = [
         ("scalers", relative_scalers(&a, &b)),
-        ("nodes", Some(f64::from(u8::from(a.map() != b.map()))).filter(|_| same_shape(&a, &b))),
-        ("W", same_shape(&a, &b).then(|| relative(a.weights(), b.weights()))),
-        ("R", equations(&a, &b, |model| model.knowledge().map(|known| known.equations().r()))),
-        ("P", equations(&a, &b, |model| model.knowledge().map(|known| known.equations().p()))),
+        ("nodes", same_shape(&a, &b).then(|| f64::from(u8::from(other_nodes(&a, &b))))),
+        ("W", members(&a, &b, |member| Some(member.weights()))),
+        ("R", members(&a, &b, |member| member.knowledge().map(|known| known.equations().r()))),
+        ("P", members(&a, &b, |member| member.knowledge().map(|known| known.equations().p()))),
     ];
     if context.json {
         let differing: Vec<Value> = differing
@@ -103,8 +104,10 @@ pub(crate) fn run(args: &DiffArgs, context: &Context) -> Result<(), Fault> {
 /// What can be compared field by field.
 fn describe(model: &Model) -> Value {
     let report = model.report();
+    let mut settings = json!(model.settings());
+    settings["members"] = json!(model.members().len());
     json!({
-        "settings": model.settings(),
+        "settings": settings,
         "schema": model.schema(),
         "loss": report.loss,
         "ridge": report.ridge,
@@ -134,7 +137,13 @@ fn compare(path: &str, a: &Value, b: &Value, into: &mut Vec<(String, Value, Valu
 }
 
 fn same_shape(a: &Model, b: &Model) -> bool {
-    (a.weights().nrows(), a.weights().ncols()) == (b.weights().nrows(), b.weights().ncols())
+    let shape =
+        |model: &Model| (model.members().len(), model.weights().nrows(), model.weights().ncols());
+    shape(a) == shape(b)
+}
+
+fn other_nodes(a: &Model, b: &Model) -> bool {
+    a.members().iter().zip(b.members()).any(|(a, b)| a.map() != b.map())
 }
 
 fn relative(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> f64 {
@@ -147,12 +156,23 @@ fn relative_scalers(a: &Model, b: &Model) -> Option<f64> {
     equal.then_some(0.0)
 }
 
-fn equations<'a>(
+/// The relative difference of a part of all members, if both models have it in the same shapes.
+fn members<'a>(
     a: &'a Model,
     b: &'a Model,
-    part: impl Fn(&'a Model) -> Option<MatRef<'a, f64>>,
+    part: impl Fn(&'a Member) -> Option<MatRef<'a, f64>>,
 ) -> Option<f64> {
-    let (a, b) = (part(a)?, part(b)?);
-    let same = (a.nrows(), a.ncols()) == (b.nrows(), b.ncols());
-    same.then(|| relative(a, b))
+    if a.members().len() != b.members().len() {
+        return None;
+    }
+    let (mut change, mut size) = (0.0, 0.0);
+    for (a, b) in a.members().iter().zip(b.members()) {
+        let (a, b) = (part(a)?, part(b)?);
+        if (a.nrows(), a.ncols()) != (b.nrows(), b.ncols()) {
+            return None;
+        }
+        change += (a - b).squared_norm_l2();
+        size += b.squared_norm_l2();
+    }
+    Some(if change == 0.0 { 0.0 } else { f64::sqrt(change / size) })
 }

@@ -9,9 +9,9 @@ use crate::{format, output};
 use broadlearn::data::{Roles, Samples, TableReader, Targets, Task, TrainingData, split};
 use broadlearn::evaluate::{Metrics, metrics::Scorer};
 use broadlearn::features::{Activation, Recipe};
-use broadlearn::model::Training;
+use broadlearn::model::{Member, Training};
 use broadlearn::preprocess::Scaling;
-use broadlearn::solve::{RobustLoss, Start};
+use broadlearn::solve::{RobustLoss, SolveReport, Start};
 use broadlearn::{Error, Model, Settings};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -26,6 +26,7 @@ Examples:
   broadlearn fit train.csv --target price --holdout 0.3 --model price.broad --report price.html
   broadlearn fit digits.npz --target y --recipe classic --input-scaling row-z-score \\
       --enhancement-nodes 5000 --loss squared --ridge 1e-5 --test test.npz --model digits.broad
+  broadlearn fit train.csv --target price --members 10 --model price.broad
   cat sensors.csv | broadlearn fit - --target 7 --ignore time --model sensors.broad --json")]
 pub(crate) struct FitArgs {
     /// The training table (CSV, Parquet, .npy, .npz; gzip too; - for stdin)
@@ -38,7 +39,7 @@ pub(crate) struct FitArgs {
     model: PathBuf,
     /// Make a sibling of this model: the same columns, settings, scalers and nodes, other rows.
     /// Siblings can be merged
-    #[arg(long, value_name = "MODEL", conflicts_with_all = ["target", "holdout", "ignore", "weight", "task", "max_categories", "loss", "shape", "mixture", "sigma", "ridge", "start", "no_anneal", "tolerance", "max_iterations", "seed", "compact", "recipe", "feature_groups", "feature_nodes", "enhancement_nodes", "gain", "activation", "input_scaling", "target_scaling"])]
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["target", "holdout", "ignore", "weight", "task", "max_categories", "loss", "shape", "mixture", "sigma", "ridge", "start", "no_anneal", "tolerance", "max_iterations", "seed", "members", "compact", "recipe", "feature_groups", "feature_nodes", "enhancement_nodes", "gain", "activation", "input_scaling", "target_scaling"])]
     like: Option<PathBuf>,
     /// With --like: weigh the rows by that model's own predictions, and take one step of the fixed
     /// point; the siblings of all shards, merged, are the next step of the joint fit
@@ -102,6 +103,10 @@ pub(crate) struct FitArgs {
     /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Learning")]
     seed: u64,
+    /// Average so many independent networks (1 to 1000): steadier predictions, as many times the work.
+    /// Settings are chosen for the first and taken over by the others
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Learning")]
+    members: usize,
     /// Leave R and P out of the model: a smaller file, which cannot be updated
     #[arg(long, help_heading = "Learning")]
     compact: bool,
@@ -345,6 +350,7 @@ impl FitArgs {
             .start(self.start, !self.no_anneal)
             .stop(self.tolerance, self.max_iterations)
             .seed(self.seed)
+            .members(self.members)
             .compact(self.compact);
         if let Some(count) = self.feature_groups {
             settings = settings.feature_groups(count);
@@ -444,7 +450,8 @@ fn say_result(
     context: &Context,
 ) -> Result<(), Fault> {
     let report = model.report();
-    if report.iterations > 0 && !report.converged {
+    let stuck = |report: &&SolveReport| report.iterations > 0 && !report.converged;
+    if let Some(report) = model.members().iter().map(Member::report).find(stuck) {
         context.warn(format_args!(
             "the fixed point was not reached in {} steps (last change {:.1e}); raise --max-iterations \
              or --tolerance",
@@ -459,6 +466,7 @@ fn say_result(
         object["rows"] = json!(model.rows());
         object["inputs"] = json!(model.map().inputs());
         object["nodes"] = json!(model.map().width());
+        object["members"] = json!(model.members().len());
         object["seconds"] = json!(seconds);
         object["report"] = json!(report);
         for score in &scores[1..] {

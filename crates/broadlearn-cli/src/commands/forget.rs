@@ -54,7 +54,7 @@ pub(crate) fn run(args: &ForgetArgs, context: &Context) -> Result<(), Fault> {
             removal.cancellation
         ));
     }
-    let certificate = json!({
+    let mut certificate = json!({
         "model": args.model,
         "rows_before": before,
         "rows_forgotten": removal.fingerprints.len(),
@@ -69,6 +69,20 @@ pub(crate) fn run(args: &ForgetArgs, context: &Context) -> Result<(), Fault> {
         "meaning": "W solves (R + ridge I) W = P of the rows that are left up to the residual; \
             the fingerprints are no longer on record",
     });
+    if !removal.members.is_empty() {
+        // The numbers above are the means of the weights and the largest of the rest.
+        certificate["members"] = removal
+            .members
+            .iter()
+            .map(|member| {
+                json!({
+                    "weights": member.weights,
+                    "residual": member.residual,
+                    "cancellation": member.cancellation,
+                })
+            })
+            .collect();
+    }
     let words = format!(
         "forgot {}; W solves the equations of the others to {:.1e}",
         format::plural(removal.fingerprints.len() as u64, "row"),

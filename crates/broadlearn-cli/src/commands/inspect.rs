@@ -4,10 +4,11 @@ use crate::context::Context;
 use crate::data_args::load_model;
 use crate::fault::Fault;
 use crate::{format, output};
+use broadlearn::Model;
 use broadlearn::data::{Encoding, TargetSchema};
 use broadlearn::features::NodeGroup;
+use broadlearn::model::Member;
 use broadlearn::solve::{Loss, RobustLoss};
-use broadlearn::{Model, model::FORMAT_VERSION};
 use clap::Args;
 use serde_json::json;
 use std::path::PathBuf;
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &InspectArgs, context: &Context) -> Result<(), Fault> {
     if context.json {
         return output::print_json(&json!({
             "model": args.model,
-            "format_version": FORMAT_VERSION,
+            "format_version": model.format_version(),
             "task": model.task().name(),
             "rows": model.rows(),
             "inputs": model.map().inputs(),
@@ -39,6 +40,9 @@ pub(crate) fn run(args: &InspectArgs, context: &Context) -> Result<(), Fault> {
             "schema": model.schema(),
             "settings": model.settings(),
             "report": model.report(),
+            "members": model.members().iter()
+                .map(|member| json!({"seed": member.seed(), "report": member.report()}))
+                .collect::<Vec<_>>(),
         }));
     }
     output::print(&format::facts(&describe(&model)))
@@ -117,6 +121,10 @@ pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
         );
     }
     line("seed", settings.seed().to_string());
+    if model.members().len() > 1 {
+        let members: Vec<String> = model.members().iter().map(in_words).collect();
+        line("members", format!("{}: {}", members.len(), abridged(&members)));
+    }
     line(
         "updatable",
         match model.knowledge() {
@@ -129,6 +137,17 @@ pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
         },
     );
     lines
+}
+
+/// A member of an ensemble.
+fn in_words(member: &Member) -> String {
+    let report = member.report();
+    let state = match report.iterations {
+        0 => String::new(),
+        _ if !report.converged => ", not converged".into(),
+        _ => format!(", {:.1} % distrusted", 100.0 * report.downweighted),
+    };
+    format!("seed {}{state}", member.seed())
 }
 
 /// A robust loss with its parameters.

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::data_args::{DataArgs, load_model};
 use crate::fault::Fault;
 use crate::{format, output};
-use broadlearn::model::{Drift, Refinement};
+use broadlearn::model::{Drift, Member, Refinement};
 use clap::Args;
 use serde_json::json;
 use std::path::PathBuf;
@@ -62,16 +62,17 @@ pub(crate) fn run(args: &RefineArgs, context: &Context) -> Result<(), Fault> {
     let after = model.drift((&samples).into(), &mut context.observer())?;
     context.end_progress();
     let verified = args.update.verify(&model, Some(&samples), &args.table, context)?;
-    let report = model.report();
+    let reports = || model.members().iter().map(Member::report);
+    let steps = reports().map(|report| report.iterations).max().unwrap_or(0);
     let text = format!(
         "refined in {}: drift of the weights {}, before {}",
-        format::plural(report.iterations as u64, "step"),
+        format::plural(steps as u64, "step"),
         words(&after),
         words(&before)
     );
     let facts = json!({
-        "steps": report.iterations,
-        "converged": report.converged,
+        "steps": steps,
+        "converged": reports().all(|report| report.converged),
         "drift_before": describe(&before),
         "drift": describe(&after),
     });
