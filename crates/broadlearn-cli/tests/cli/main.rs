@@ -7,5 +7,7 @@ mod bench;
 mod basics;
 // learn, forget, grow, merge, refine, diff; streams.
 mod updates;
+// Ensembles: fit --members.
+mod ensembles;
 // Suspicious rows.
 mod audit;

@@ -15,6 +15,8 @@ mod identities;
 mod losses;
 // Learning, forgetting, growing, merging: each equals a fit from the beginning.
 mod increments;
+// Several networks as one model.
+mod ensembles;
 // Wrong input gives an error of the right category, never a panic.
 mod errors;
 // Model files: damage of any kind is detected, saving is atomic.

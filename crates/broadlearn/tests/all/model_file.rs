@@ -495,3 +495,83 @@ mod saving {
         small_model(Recipe::Rich).save(Path::new("/dev/null")).unwrap();
     }
 }
+
+fn small_ensemble() -> Model {
+    let x = Mat::from_fn(12, 2, |i, j| ((i + 2) * (j + 3) % 7) as f64);
+    let y = Mat::from_fn(12, 1, |i, _| (i as f64).sin());
+    let settings = Settings::new().enhancement_nodes(2).sigma(1.0).ridge(0.1);
+    settings.members(3).fit_regression(&x, &y).unwrap()
+}
+
+#[test]
+fn damaged_ensembles_are_detected() {
+    let bytes = small_ensemble().to_bytes().unwrap();
+    for length in 0..bytes.len() {
+        refused(&bytes[..length], &format!("{length} of {} bytes", bytes.len()));
+    }
+    let mut damaged = bytes.clone();
+    for place in 0..bytes.len() {
+        damaged[place] ^= 0x04;
+        refused(&damaged, &format!("byte {place} of {}", bytes.len()));
+        damaged[place] ^= 0x04;
+    }
+    assert!(Model::from_bytes(&damaged).unwrap().to_bytes().unwrap() == bytes);
+}
+
+#[test]
+fn members_that_do_not_belong_together_are_detected() {
+    let bytes = small_ensemble().to_bytes().unwrap();
+    let sound = Parts::of(&bytes).description();
+    assert_eq!(sound["members"].as_array().unwrap().len(), 2);
+    let refuse = |what: &str, change: &dyn Fn(&mut Value)| {
+        let mut parts = Parts::of(&bytes);
+        let mut description = sound.clone();
+        change(&mut description);
+        assert_ne!(description, sound, "{what}: nothing was changed");
+        parts.set_description(&description);
+        refused(&parts.sealed(), what)
+    };
+    let message = refuse("settings of two", &|model| model["settings"]["members"] = json!(2));
+    assert!(message.contains("found 3 members; expected 2"), "{message}");
+    refuse("settings of one", &|model| {
+        drop(model["settings"].as_object_mut().unwrap().remove("members"));
+    });
+    refuse("a member less", &|model| drop(model["members"].as_array_mut().unwrap().pop()));
+    refuse("no members", &|model| model["members"] = json!([]));
+    refuse("one more field", &|model| model["members"][0]["schema"] = model["schema"].clone());
+    refuse("no seed", &|model| drop(model["members"][0].as_object_mut().unwrap().remove("seed")));
+    refuse("members of one", &|model| {
+        model["settings"]["members"] = json!(1);
+        model["members"] = json!([]);
+    });
+    let message =
+        refuse("another ridge", &|model| model["members"][1]["report"]["ridge"] = json!(0.2));
+    assert!(message.contains("member 3"), "{message}");
+    refuse("another sigma", &|model| model["members"][1]["report"]["loss"]["sigma"] = json!(2.0));
+    refuse("another loss", &|model| model["members"][1]["report"]["loss"]["name"] = json!("huber"));
+    refuse("other rows", &|model| model["members"][0]["knowledge"]["rows"] = json!(11));
+    refuse("another ridge in R", &|model| model["members"][0]["knowledge"]["ridge"] = json!(0.2));
+    refuse("one compact member", &|model| model["members"][0]["knowledge"] = json!(null));
+    refuse("a decayed member", &|model| model["members"][0]["knowledge"]["decayed"] = json!(true));
+    refuse("other groups", &|model| model["members"][1]["groups"][2]["activation"] = json!("relu"));
+
+    // Right in itself, but with the version of a single network; and the other way round.
+    for (bytes, version) in
+        [(bytes.clone(), "2"), (small_model(Recipe::Rich).to_bytes().unwrap(), "3")]
+    {
+        let mut parts = Parts::of(&bytes);
+        parts.header["__metadata__"]["format_version"] = version.into();
+        assert!(refused(&parts.sealed(), version).contains("further members"));
+    }
+    // A row that one member has not learnt.
+    let mut parts = Parts::of(&bytes);
+    let place = parts.header["members.2.ledger.fingerprints"]["data_offsets"][0].as_u64().unwrap();
+    parts.numbers[place as usize] ^= 1;
+    assert!(refused(&parts.sealed(), "another row").contains("member 3"));
+    // A tensor of no member.
+    let mut parts = Parts::of(&bytes);
+    let header = parts.header.as_object_mut().unwrap();
+    let info = header.remove("members.2.output.weights").unwrap();
+    header.insert("members.3.output.weights".into(), info);
+    assert!(refused(&parts.sealed(), "renamed").contains("members.2.output.weights"));
+}

@@ -110,6 +110,9 @@ fn numpy_predicts_the_same_from_the_model_file() {
             let model = fit(settings, task, &training);
             compare(&python, &model, &fresh, &format!("{recipe:?}, {task:?}"));
         }
+        let settings = Settings::recipe(Recipe::Classic).enhancement_nodes(30).sigma(3.0);
+        let model = fit(settings.ridge(0.01).members(3), task, &training);
+        compare(&python, &model, &fresh, &format!("an ensemble, {task:?}"));
         for activation in Activation::ALL {
             let settings = Settings::new().enhancement_nodes(30).activation(activation);
             let settings = settings.input_scaling(Scaling::RowZScore).squared().ridge(0.01);

@@ -27,8 +27,8 @@ def verified(path):
     zeroed = data[:start] + b"0" * 64 + data[start + 64:]
     if hashlib.sha256(zeroed).hexdigest() != metadata["checksum"]:
         sys.exit("the checksum does not match")
-    if metadata["format"] != "broadlearn" or metadata["format_version"] != "2":
-        sys.exit("not a broadlearn model of format version 2")
+    if metadata["format"] != "broadlearn" or metadata["format_version"] not in ("2", "3"):
+        sys.exit("not a broadlearn model of format version 2 or 3")
     return data, json.loads(metadata["model"])
 
 
@@ -89,8 +89,8 @@ ACTIVATIONS = {
 }
 
 
-def state(x, groups, tensors):
-    """U for scaled inputs."""
+def state(x, groups, tensors, prefix):
+    """U of a member for scaled inputs."""
     nodes, features = [], []
     for index, group in enumerate(groups):
         if group["kind"] == "constant":
@@ -101,7 +101,8 @@ def state(x, groups, tensors):
         else:
             reads = group["features"]
             source = x if reads is None else np.hstack(features[reads[0]:reads[1]])
-            values = source @ tensors[f"group.{index}.weights"] + tensors[f"group.{index}.bias"]
+            values = source @ tensors[f"{prefix}group.{index}.weights"]
+            values = values + tensors[f"{prefix}group.{index}.bias"]
             values = ACTIVATIONS[group["activation"]](values)
         nodes.append(values)
         if group["kind"] == "inputs" or group["features"] is None:
@@ -116,8 +117,14 @@ def main(model_path, table_path):
         rows = list(csv.DictReader(table))
     x = encoded(rows, model["schema"])
     assert x.shape[1] == model["inputs"]
-    u = state(scaled(x, model["input_scaler"], tensors), model["groups"], tensors)
-    outputs = u @ tensors["output.weights"]
+    x = scaled(x, model["input_scaler"], tensors)
+    members = [("", model["groups"])]
+    for place, member in enumerate(model.get("members", []), 1):
+        members.append((f"members.{place}.", member["groups"]))
+    outputs = np.mean([
+        state(x, groups, tensors, prefix) @ tensors[f"{prefix}output.weights"]
+        for prefix, groups in members
+    ], axis=0)
     target = model["schema"]["target"]
     if target["task"] == "regression":
         factor = tensors["target_scaler.factor"]
