@@ -144,8 +144,8 @@ fn in_words(member: &Member) -> String {
     let report = member.report();
     let state = match report.iterations {
         0 => String::new(),
-        _ if !report.converged => ", not converged".into(),
-        _ => format!(", {:.1} % distrusted", 100.0 * report.downweighted),
+        _ if !report.converged => " (not converged)".into(),
+        _ => format!(" ({:.1} % distrusted)", 100.0 * report.downweighted),
     };
     format!("seed {}{state}", member.seed())
 }
