@@ -99,19 +99,30 @@ fn naming<'a, 'b>(
     }
 }
 
-/// The mean of the members' outputs; that of one member is its own, to the last bit.
-pub(super) fn mean(parts: impl IntoIterator<Item = Result<Mat<f64>>>) -> Result<Mat<f64>> {
-    let (mut sum, mut count) = (Mat::new(), 0.0);
-    for part in parts {
-        count += 1.0;
-        if count == 1.0 {
-            sum = part?;
-        } else {
-            sum += part?;
+/// The mean of the members' outputs, one after another, so that no two are in memory beside the sum. That
+/// of one member is its own, to the last bit.
+pub(super) struct Mean {
+    sum: Mat<f64>,
+    count: usize,
+}
+
+impl Mean {
+    pub(super) fn new() -> Self {
+        Self { sum: Mat::new(), count: 0 }
+    }
+
+    pub(super) fn add(&mut self, outputs: Mat<f64>) {
+        match self.count {
+            0 => self.sum = outputs,
+            _ => self.sum += outputs,
         }
+        self.count += 1;
     }
-    if count > 1.0 {
-        sum *= faer::Scale(1.0 / count);
+
+    pub(super) fn finish(mut self) -> Mat<f64> {
+        if self.count > 1 {
+            self.sum *= faer::Scale(1.0 / self.count as f64);
+        }
+        self.sum
     }
-    Ok(sum)
 }

@@ -3,7 +3,7 @@
 //! Each member weighs a row by its own residual, as it does its other rows. Whether the row is plausible
 //! at all is decided once, by the mean of the outputs.
 
-use super::ensemble::mean;
+use super::ensemble::Mean;
 use super::rows::{Labelled, target_matrix};
 use super::{Member, Model};
 use crate::data::{TargetSchema, Targets};
@@ -40,14 +40,15 @@ struct Weighed {
 impl Model {
     /// Judges all rows by the model as it is.
     pub(super) fn judge(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Judged> {
-        let (mut trust, mut size) = (Vec::new(), 0.0_f64);
-        let weighed = self.each(observer, |member, observer| {
+        let (mut mean, mut trust, mut size) = (Mean::new(), Vec::new(), 0.0_f64);
+        self.each(observer, |member, observer| {
             let weighed = member.weigh(rows, observer)?;
             size = size.max(weighed.size);
             trust.push(weighed.trust);
-            Ok(weighed.outputs)
+            mean.add(weighed.outputs);
+            Ok(())
         })?;
-        let outputs = mean(weighed.into_iter().map(Ok))?;
+        let outputs = mean.finish();
         let e = self.first().scaled_targets(rows) - &outputs;
         let mut plausibility: Vec<f64> = e.row_iter().map(|row| row.squared_norm_l2()).collect();
         self.plausible().weigh(&mut plausibility);
@@ -108,8 +109,9 @@ impl Model {
                 member.take_in(i, &e, weight);
             }
         }
-        let outputs = mean(members.into_iter().map(|member| Ok(member.outputs)))?;
-        Ok(Judged { outputs, trust, plausibility, size })
+        let mut mean = Mean::new();
+        members.into_iter().for_each(|member| mean.add(member.outputs));
+        Ok(Judged { outputs: mean.finish(), trust, plausibility, size })
     }
 
     /// The loss whose weights are called plausibility: correntropy, whatever the loss of the model is,

@@ -9,7 +9,7 @@
 //!
 //! Residuals and changes of an ensemble are the means of those of its members.
 
-use super::ensemble::mean;
+use super::ensemble::Mean;
 use super::learn::mean_of;
 use super::rows::Labelled;
 use super::{Member, Model, Predictions};
@@ -46,14 +46,15 @@ impl Model {
         observer: &mut Observer<'_>,
     ) -> Result<LeftOut> {
         rows.check(self.schema())?;
-        let (mut leverage, mut weights) = (Vec::new(), Vec::new());
-        let residuals = self.each(observer, |member, observer| {
+        let (mut mean, mut leverage, mut weights) = (Mean::new(), Vec::new(), Vec::new());
+        self.each(observer, |member, observer| {
             let left_out = member.leave_one_out(rows, observer)?;
             leverage.push(left_out.leverage);
             weights.push(left_out.weights);
-            Ok(left_out.residuals)
+            mean.add(left_out.residuals);
+            Ok(())
         })?;
-        let e = mean(residuals.into_iter().map(Ok))?;
+        let e = mean.finish();
         let distances = e.row_iter().map(|e| e.squared_norm_l2().sqrt()).collect();
         let predictions = self.predictions(self.first().scaled_targets(rows) - e);
         let weights = (0..rows.x.nrows())

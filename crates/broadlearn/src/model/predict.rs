@@ -1,6 +1,6 @@
 //! Predictions.
 
-use super::ensemble::mean;
+use super::ensemble::Mean;
 use super::{Member, Model};
 use crate::data::Task;
 use crate::error::{Error, Result};
@@ -97,7 +97,11 @@ impl Model {
 
     /// The mean of the members' outputs U W, in units of the scaled target.
     pub(super) fn outputs(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
-        mean(self.members.iter().map(|member| member.outputs(x)))
+        let mut mean = Mean::new();
+        for member in &self.members {
+            mean.add(member.outputs(x)?);
+        }
+        Ok(mean.finish())
     }
 
     /// Outputs in the units of the target.
