@@ -40,11 +40,16 @@ fn main() -> Result<()> {
     let seeds: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(10);
     let variants: Vec<(String, Settings)> = match arguments.next() {
         None => {
-            Recipe::ALL.map(|recipe| (recipe.name().to_owned(), Settings::recipe(recipe))).into()
+            let named = |recipe: Recipe| (recipe.name().to_owned(), Settings::recipe(recipe));
+            let automatic = ("automatic".to_owned(), Settings::new());
+            std::iter::once(automatic).chain(Recipe::ALL.map(named)).collect()
         }
         Some(list) => list
             .split(',')
             .map(|item| {
+                if item == "automatic" {
+                    return (item.to_owned(), Settings::new());
+                }
                 let (nodes, gain) = item.split_once('x').expect("NODESxGAIN");
                 let settings = Settings::new()
                     .enhancement_nodes(nodes.parse().expect("a number"))

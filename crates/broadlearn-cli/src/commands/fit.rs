@@ -39,7 +39,7 @@ pub(crate) struct FitArgs {
     model: PathBuf,
     /// Make a sibling of this model: the same columns, settings, scalers and nodes, other rows.
     /// Siblings can be merged
-    #[arg(long, value_name = "MODEL", conflicts_with_all = ["target", "holdout", "ignore", "weight", "task", "max_categories", "loss", "shape", "mixture", "sigma", "ridge", "start", "no_anneal", "tolerance", "max_iterations", "seed", "members", "compact", "recipe", "feature_groups", "feature_nodes", "enhancement_nodes", "gain", "activation", "input_scaling", "target_scaling"])]
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["target", "holdout", "ignore", "weight", "task", "max_categories", "loss", "shape", "mixture", "sigma", "ridge", "start", "no_anneal", "tolerance", "max_iterations", "seed", "members", "compact", "recipe", "budget", "feature_groups", "feature_nodes", "enhancement_nodes", "gain", "activation", "input_scaling", "target_scaling"])]
     like: Option<PathBuf>,
     /// With --like: weigh the rows by that model's own predictions, and take one step of the fixed
     /// point; the siblings of all shards, merged, are the next step of the joint fit
@@ -89,7 +89,7 @@ pub(crate) struct FitArgs {
     #[arg(long, value_name = "auto|F|pinv", default_value = "auto", value_parser = automatic, allow_negative_numbers = true, help_heading = "Learning")]
     ridge: Automatic,
     /// Where the fixed point begins
-    #[arg(long, value_parser = names(Start::ALL, Start::name), default_value = "l1", help_heading = "Learning")]
+    #[arg(long, value_parser = names(Start::ALL, Start::name), default_value = "best", help_heading = "Learning")]
     start: Start,
     /// Use the final kernel size from the beginning
     #[arg(long, help_heading = "Learning")]
@@ -111,21 +111,25 @@ pub(crate) struct FitArgs {
     #[arg(long, help_heading = "Learning")]
     compact: bool,
 
-    /// How the network is built
-    #[arg(long, value_parser = names(Recipe::ALL, Recipe::name), default_value = "rich", help_heading = "Network")]
-    recipe: Recipe,
+    /// How the network is built [default: rich or classic, chosen on the training rows]
+    #[arg(long, value_parser = names(Recipe::ALL, Recipe::name), help_heading = "Network")]
+    recipe: Option<Recipe>,
     /// Feature groups [default: 10; not for recipe rich]
     #[arg(long, value_name = "N", help_heading = "Network")]
     feature_groups: Option<usize>,
     /// Nodes in a feature group [default: 10; not for recipe rich]
     #[arg(long, value_name = "N", help_heading = "Network")]
     feature_nodes: Option<usize>,
-    /// Enhancement nodes [default: a twentieth of the rows, from 200 to 1000]
+    /// Enhancement nodes [default: chosen on the training rows]
     #[arg(long, value_name = "N", help_heading = "Network")]
     enhancement_nodes: Option<usize>,
-    /// Size of the random weights [default: 0.7; only for recipe rich]
+    /// Size of the random weights [default: chosen on the training rows; only for recipe rich]
     #[arg(long, value_name = "F", help_heading = "Network")]
     gain: Option<f64>,
+    /// Time that the fit may take on a usual processor, such as 30s or 5m: more time, larger networks
+    /// [default: 1s and half a millisecond for every row]
+    #[arg(long, value_name = "TIME", value_parser = seconds, help_heading = "Network")]
+    budget: Option<f64>,
     /// Activation of the enhancement nodes
     #[arg(long, value_parser = names(Activation::ALL, Activation::name), default_value = "tanh", help_heading = "Network")]
     activation: Activation,
@@ -192,6 +196,21 @@ fn mixture(text: &str) -> Result<(f64, f64), String> {
     match numbers {
         Some((Ok(share), Ok(ratio))) => Ok((share, ratio)),
         _ => Err("expected two numbers, as in 0.8,4".into()),
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => 1e-3,
+        "s" | "" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("expected a time such as 500ms, 30s, 5m or 1h".into()),
+    };
+    match digits.parse::<f64>() {
+        Ok(value) if value > 0.0 && value.is_finite() => Ok(value * unit),
+        _ => Err("expected a positive time such as 30s or 5m".into()),
     }
 }
 
@@ -345,7 +364,9 @@ impl FitArgs {
     }
 
     fn settings(&self) -> Result<Settings, Fault> {
-        let mut settings = Settings::recipe(self.recipe)
+        let mut settings = self
+            .recipe
+            .map_or_else(Settings::new, Settings::recipe)
             .activation(self.activation)
             .start(self.start, !self.no_anneal)
             .stop(self.tolerance, self.max_iterations)
@@ -363,6 +384,9 @@ impl FitArgs {
         }
         if let Some(gain) = self.gain {
             settings = settings.gain(gain);
+        }
+        if let Some(seconds) = self.budget {
+            settings = settings.budget(seconds);
         }
         if let Some(scaling) = self.input_scaling {
             settings = settings.input_scaling(scaling);

@@ -80,6 +80,13 @@ impl FeatureMap {
         self.groups.iter().map(|group| group.width(self.inputs)).sum()
     }
 
+    /// The number of leading columns of U that come straight from the inputs: features, before any
+    /// enhancement node.
+    pub(crate) fn leading_features(&self) -> usize {
+        let first = |group: &&NodeGroup| group.is_feature() || matches!(group, NodeGroup::Constant);
+        self.groups.iter().take_while(first).map(|group| group.width(self.inputs)).sum()
+    }
+
     /// The groups in the order of U's columns.
     pub fn groups(&self) -> &[NodeGroup] {
         &self.groups

@@ -193,13 +193,6 @@ impl Network {
         Ok(self)
     }
 
-    /// This network with the number of enhancement nodes that suits this many rows: a twentieth of
-    /// them, but at least 200 and at most 1000.
-    pub fn sized_for(mut self, rows: f64) -> Self {
-        self.enhancement.nodes = (rows / 20.0).clamp(200.0, 1000.0) as usize;
-        self
-    }
-
     /// The largest width that a network may have: R has this number squared times 8 bytes.
     pub const MAX_WIDTH: usize = 65_536;
 

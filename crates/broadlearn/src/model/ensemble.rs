@@ -1,50 +1,10 @@
-//! Several networks as one model: all are fitted, asked and changed, one after another.
+//! Several networks as one model: all are asked and changed, one after another.
 
-use super::{CheckedSettings, Criterion, Member, Model, Regularisation, Training};
+use super::{Member, Model};
 use crate::error::Result;
-use crate::features::draw::member_seed;
 use crate::progress::{Observer, Progress};
-use crate::solve::Loss;
 use faer::Mat;
 use std::ops::ControlFlow;
-
-impl CheckedSettings {
-    /// Fits a model. What is left open is chosen for the first member; the others take it over.
-    ///
-    /// # Errors
-    /// Shapes that do not match, values that are not finite, `Interrupted`.
-    pub fn fit(&self, training: Training<'_>, observer: &mut Observer<'_>) -> Result<Model> {
-        let Training { x, targets, weights, schema } = training;
-        let training = || Training { x, targets, weights, schema: schema.clone() };
-        let count = self.members;
-        let first = self.fit_member(training(), &mut naming(observer, 0, count))?;
-        let mut members = vec![first];
-        for place in 1..count {
-            let settled = members[0].settled(member_seed(self.seed, place));
-            let mut member = settled.fit_member(training(), &mut naming(observer, place, count))?;
-            // The members' settings differ in the seed alone.
-            member.settings = CheckedSettings { seed: settled.seed, ..members[0].settings.clone() };
-            members.push(member);
-        }
-        Ok(Model { members })
-    }
-}
-
-impl Member {
-    /// The settings that leave nothing open, for a member with another seed.
-    fn settled(&self, seed: u64) -> CheckedSettings {
-        let mut settings = CheckedSettings { seed, ..self.settings.clone() };
-        if let Regularisation::Ridge { ridge } = &mut settings.regularisation {
-            *ridge = self.report.ridge;
-        }
-        if let (Criterion::Robust { sigma, .. }, Loss::Robust { sigma: found, .. }) =
-            (&mut settings.criterion, self.report.loss)
-        {
-            *sigma = Some(found);
-        }
-        settings
-    }
-}
 
 impl Model {
     /// What every member has to say.
@@ -88,7 +48,7 @@ impl Model {
 }
 
 /// An observer that is told which member is at work, if there are several.
-fn naming<'a, 'b>(
+pub(super) fn naming<'a, 'b>(
     observer: &'a mut Observer<'b>,
     place: usize,
     count: usize,

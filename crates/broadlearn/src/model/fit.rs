@@ -1,22 +1,25 @@
 //! Fitting: the whole algorithm on one screen.
 
+use super::choose::Decision;
+use super::ensemble::naming;
 use super::rows::{Kept, Labelled, target_matrix};
-use super::settings::{CheckedSettings, Criterion, Regularisation, Settings};
+use super::settings::{CheckedSettings, Criterion, Settings};
 use super::{Member, Model};
 use crate::data::{Kind, Schema, TargetSchema, Targets, Task};
 use crate::error::{Category, Error, Result};
+use crate::features::FeatureMap;
 use crate::features::build::build;
+use crate::features::draw::member_seed;
 use crate::increment::ledger::fingerprints;
 use crate::increment::{Knowledge, Ledger};
 use crate::linalg::{parallelism, squared_norm};
 use crate::matrix::IntoMatrix;
 use crate::preprocess::{ScaledRows, Scaler, statistics};
 use crate::progress::{Observer, report, unobserved};
-use crate::solve::automatic::{Choice, Judge, choose};
 use crate::solve::factor::Factor;
-use crate::solve::fixed_point::FixedPoint;
+use crate::solve::fixed_point::{FixedPoint, check_not_vanished, downweighted};
 use crate::solve::system::{Solution, System};
-use crate::solve::{Form, Loss, RobustLoss, SolveReport, pseudo_inverse};
+use crate::solve::{Form, Loss, RobustLoss, SolveReport, Start, pseudo_inverse};
 use crate::state::{NormalEquations, StateRows};
 use faer::{Mat, MatRef};
 
@@ -88,26 +91,55 @@ impl Settings {
 }
 
 impl CheckedSettings {
-    /// Fits one network.
+    /// Fits a model. What is left open is chosen once, for all members.
     ///
     /// # Errors
     /// Shapes that do not match, values that are not finite, `Interrupted`.
-    pub(super) fn fit_member(
+    pub fn fit(&self, training: Training<'_>, observer: &mut Observer<'_>) -> Result<Model> {
+        training.check(self)?;
+        let Training { x, targets, weights, schema } = training;
+        let kept = Kept::new(Labelled { x, targets, weights });
+        let Labelled { x, targets, weights: user } = kept.rows();
+        let task = schema.target.task();
+
+        // Stage 2: the scaler of the targets; then whatever was left open.
+        let mut y = target_matrix(targets, schema.target.outputs());
+        let target_scaler = Scaler::fit(self.target_scaling, y.as_ref(), user);
+        target_scaler.apply(y.as_mut());
+        let decision = self.decide(x, y.as_ref(), user, task, observer)?;
+        decision.settings.network.check_memory(x.ncols())?;
+        let scaled = Scaled { rows: kept.rows(), y: y.as_ref(), target_scaler: &target_scaler };
+        let members = (0..self.members).map(|place| {
+            let seed = member_seed(self.seed, place);
+            let mut observer = naming(observer, place, self.members);
+            decision.member(seed, &scaled, schema.clone(), &mut observer)
+        });
+        let mut members = members.collect::<Result<Vec<Member>>>()?;
+        members[0].report.candidates = decision.candidates;
+        members[0].report.networks = decision.networks;
+        Ok(Model { members })
+    }
+}
+
+/// Rows, and their targets as the model sees them.
+struct Scaled<'a> {
+    rows: Labelled<'a>,
+    y: MatRef<'a, f64>,
+    target_scaler: &'a Scaler,
+}
+
+impl Decision {
+    /// One network, fitted.
+    fn member(
         &self,
-        training: Training<'_>,
+        seed: u64,
+        scaled: &Scaled<'_>,
+        schema: Schema,
         observer: &mut Observer<'_>,
     ) -> Result<Member> {
-        training.check(self)?;
-        let kept = Kept::new(training.rows());
-        let Labelled { x, targets, weights: user } = kept.rows();
-        let settings = self.sized_for(x.nrows(), user);
-        settings.network.check_memory(x.ncols())?;
-
-        // Stage 2: scalers.
+        let settings = CheckedSettings { seed, ..self.settings.clone() };
+        let Labelled { x, weights: user, .. } = scaled.rows;
         let input_scaler = Scaler::fit(settings.input_scaling, x, user);
-        let mut y = target_matrix(targets, training.schema.target.outputs());
-        let target_scaler = Scaler::fit(settings.target_scaling, y.as_ref(), user);
-        target_scaler.apply(y.as_mut());
 
         // Stage 3: the random map.
         report(observer, "building the network", 0, None)?;
@@ -116,75 +148,101 @@ impl CheckedSettings {
 
         // Stages 4 and 5: the state and the output weights.
         let state = StateRows::new(&map, inputs);
-        let task = training.schema.target.task();
-        let mut solved = settings.solve(&state, y.as_ref(), user, task, observer)?;
+        let linear = linear_columns(&map, schema.target.task());
+        let mut solved = settings.solve(&state, scaled.y, user, linear, self, observer)?;
 
         // Stage 6: what later changes need.
-        let knowledge = solved.knowledge(kept.rows());
+        let knowledge = solved.knowledge(scaled.rows);
         Ok(Member {
             settings,
             rows: x.nrows() as u64,
-            schema: training.schema,
+            schema,
             w: solved.w,
             knowledge,
             input_scaler,
-            target_scaler,
+            target_scaler: scaled.target_scaler.clone(),
             map,
             report: solved.report,
         })
     }
+}
 
-    fn sized_for(&self, rows: usize, user: Option<&[f64]>) -> Self {
-        let mut settings = self.clone();
-        if self.automatic_nodes {
-            let rows = user.map_or(rows as f64, |user| user.iter().sum());
-            settings.network = settings.network.sized_for(rows);
-            settings.automatic_nodes = false;
-        }
-        settings
-    }
-
-    /// W, with whatever is left open chosen on these rows.
+impl CheckedSettings {
+    /// W for what was decided.
     fn solve(
         &self,
         state: &StateRows<'_>,
         y: MatRef<'_, f64>,
         user: Option<&[f64]>,
-        task: Task,
+        linear: usize,
+        decision: &Decision,
         observer: &mut Observer<'_>,
     ) -> Result<Solved> {
-        let Regularisation::Ridge { ridge } = self.regularisation else {
+        let Some(ridge) = decision.ridge else {
             return self.solve_by_pseudo_inverse(state, y, user);
         };
-        let robust = match self.criterion {
-            Criterion::Squared => None,
-            Criterion::Robust { kind, sigma } => Some((kind, sigma)),
-        };
-        let automatic_sigma = matches!(robust, Some((_, None)));
-        let judge = match task {
-            Task::Regression => Judge::Residuals,
-            Task::Classification => Judge::Classes,
-        };
-        let chosen = choose(state, y, user, Choice { ridge, robust }, judge, self.seed, observer)?;
         let system = System::new(state, y, PRECISION, parallelism());
-        let (mut sigma, mut attempts) = (chosen.sigma, 0);
-        let mut solved = loop {
-            let loss = robust.zip(sigma).map_or(Loss::Squared, |((kind, _), sigma)| kind.at(sigma));
-            match self.solve_for(&system, loss, chosen.ridge, user, observer) {
+        let (mut sigma, mut attempts) = (decision.sigma, 0);
+        let automatic = matches!(self.criterion, Criterion::Robust { sigma: None, .. });
+        let start = decision.start.as_ref().filter(|_| self.start == Start::Best);
+        loop {
+            let loss = match (self.criterion, sigma) {
+                (Criterion::Robust { kind, .. }, Some(sigma)) => kind.at(sigma),
+                _ => Loss::Squared,
+            };
+            let result = match (loss, start) {
+                (Loss::Robust { .. }, Some(start)) if start.rows.len() == state.len() => {
+                    report(observer, "cross-fitting", 0, None)?;
+                    let residuals = start.residuals(state, y, ridge)?;
+                    self.cross_fitted(&system, residuals.as_ref(), loss, ridge, user)
+                }
+                (Loss::Robust { kind, sigma }, Some(start)) => {
+                    let outputs = start.outputs(&system, state, ridge)?;
+                    let method = self.fixed_point(kind, linear);
+                    method.go_on(outputs, &system, sigma, ridge, user, observer).and_then(
+                        |(solution, weights, report)| {
+                            self.solved(&system, solution, Some(weights), user, report)
+                        },
+                    )
+                }
+                _ => self.solve_for(&system, loss, ridge, user, linear, observer),
+            };
+            match result {
                 // A kernel chosen on a part of the rows may be too narrow for all of them.
                 Err(error)
-                    if error.category() == Category::Numeric
-                        && automatic_sigma
-                        && attempts < 10 =>
+                    if error.category() == Category::Numeric && automatic && attempts < 10 =>
                 {
                     sigma = sigma.map(|sigma| 2.0 * sigma);
                     attempts += 1;
                 }
-                result => break result?,
+                result => return result,
             }
+        }
+    }
+
+    /// W with the weights of these residuals, each from a model that has not seen its row.
+    fn cross_fitted(
+        &self,
+        system: &System<'_>,
+        residuals: MatRef<'_, f64>,
+        loss: Loss,
+        ridge: f64,
+        user: Option<&[f64]>,
+    ) -> Result<Solved> {
+        let mut weights: Vec<f64> = residuals.row_iter().map(|row| row.squared_norm_l2()).collect();
+        loss.weigh(&mut weights);
+        check_not_vanished(&weights, loss)?;
+        if let Some(user) = user {
+            weights.iter_mut().zip(user).for_each(|(weight, user)| *weight *= user);
+        }
+        let solution = system.solve(Some(&weights), ridge)?;
+        let report = SolveReport {
+            loss,
+            cross_fitted: true,
+            downweighted: downweighted(&weights, user),
+            ..plain_report(Some(ridge), system.form(ridge), None)
         };
-        solved.report.candidates = chosen.candidates;
-        Ok(solved)
+        self.solved(system, solution, Some(weights), user, report)
     }
 
     /// W for this loss and ridge.
@@ -194,6 +252,7 @@ impl CheckedSettings {
         loss: Loss,
         ridge: f64,
         user: Option<&[f64]>,
+        linear: usize,
         observer: &mut Observer<'_>,
     ) -> Result<Solved> {
         match loss {
@@ -204,7 +263,7 @@ impl CheckedSettings {
                 self.solved(system, solution, user.map(<[f64]>::to_vec), user, report)
             }
             Loss::Robust { kind, sigma } => {
-                let fixed_point = self.fixed_point(kind);
+                let fixed_point = self.fixed_point(kind, linear);
                 let (solution, weights, report) =
                     fixed_point.solve(system, sigma, ridge, user, observer)?;
                 self.solved(system, solution, Some(weights), user, report)
@@ -213,10 +272,11 @@ impl CheckedSettings {
     }
 
     /// How the fixed point of this loss is sought.
-    pub(super) fn fixed_point(&self, kind: RobustLoss) -> FixedPoint {
+    pub(super) fn fixed_point(&self, kind: RobustLoss, linear: usize) -> FixedPoint {
         FixedPoint {
             kind,
             start: self.start,
+            linear,
             anneal: self.anneal,
             tolerance: self.tolerance,
             max_iterations: self.max_iterations,
@@ -287,6 +347,15 @@ impl Solved {
     }
 }
 
+/// The number of leading columns of U on which a trimmed start makes sense: those that are linear in
+/// the inputs; none for classes, whose errors have no size.
+pub(super) fn linear_columns(map: &FeatureMap, task: Task) -> usize {
+    match task {
+        Task::Regression => map.leading_features(),
+        Task::Classification => 0,
+    }
+}
+
 /// p = trace(R (R + γ I)^-1) = L - γ |F^-1|^2, L^3 / 3 flops; for wide networks only the bound L, which
 /// says enough about the many rows that they are for.
 fn degrees_of_freedom(factor: &Factor, ridge: f64) -> f64 {
@@ -327,6 +396,8 @@ fn plain_report(ridge: Option<f64>, form: Form, rank: Option<usize>) -> SolveRep
         downweighted: 0.0,
         spread: 0.0,
         candidates: Vec::new(),
+        networks: Vec::new(),
+        cross_fitted: false,
     }
 }
 

@@ -5,6 +5,7 @@
 mod settings;
 mod rows;
 mod member;
+mod choose;
 mod fit;
 mod ensemble;
 mod predict;

@@ -1,6 +1,6 @@
 //! Bringing frozen sample weights up to date, where the rows are at hand.
 
-use super::fit::{PRECISION, Solved};
+use super::fit::{PRECISION, Solved, linear_columns};
 use super::grow::check_same_rows;
 use super::rows::{Kept, Labelled};
 use super::{Member, Model};
@@ -184,7 +184,8 @@ impl Member {
                 let state = StateRows::new(&self.map, inputs);
                 let y = self.scaled_targets(rows);
                 let system = System::new(&state, y.as_ref(), PRECISION, parallelism());
-                let mut method = self.settings.fixed_point(kind);
+                let linear = linear_columns(&self.map, self.schema.target.task());
+                let mut method = self.settings.fixed_point(kind, linear);
                 method.max_iterations = steps.max(1);
                 let outputs = system.outputs(self.w.as_ref())?;
                 let ridge = knowledge.ridge();
@@ -192,7 +193,7 @@ impl Member {
                     method.go_on(outputs, &system, sigma, ridge, rows.weights, observer)?;
                 let mut solved =
                     self.settings.solved(&system, solution, Some(weights), rows.weights, report)?;
-                solved.report.candidates.clone_from(&self.report.candidates);
+                solved.report.remember_choices(&self.report);
                 Ok(self.with(rows, solved))
             }
             _ => self.sibling_by(rows, Weighing::Own, observer),
@@ -217,9 +218,16 @@ impl Member {
         let solved = match weighing {
             Weighing::Own => {
                 let loss = self.report.loss;
-                let mut solved =
-                    self.settings.solve_for(&system, loss, ridge, rows.weights, observer)?;
-                solved.report.candidates.clone_from(&self.report.candidates);
+                let linear = linear_columns(&self.map, self.schema.target.task());
+                let mut solved = self.settings.solve_for(
+                    &system,
+                    loss,
+                    ridge,
+                    rows.weights,
+                    linear,
+                    observer,
+                )?;
+                solved.report.remember_choices(&self.report);
                 solved
             }
             Weighing::Given => {

@@ -37,6 +37,18 @@ pub enum Regularisation {
     PseudoInverse,
 }
 
+/// What of the network is chosen on the training rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Open {
+    pub(crate) recipe: bool,
+    pub(crate) gain: bool,
+    pub(crate) nodes: bool,
+}
+
+impl Open {
+    pub(crate) const NOTHING: Self = Self { recipe: false, gain: false, nodes: false };
+}
+
 /// Settings of a broad learning machine. The defaults (correntropy, ridge and kernel size chosen on
 /// the training rows) are meant to be right for dirty data.
 ///
@@ -53,14 +65,15 @@ pub enum Regularisation {
 ///
 /// | name | default | range | which way it pushes |
 /// |---|---|---|---|
-/// | recipe | rich | see [`Recipe`] | sets network and scalers, before any other setting |
-/// | enhancement_nodes | rows / 20, from 200 to 1000 | 0.. | more: finer functions, slower |
+/// | recipe | chosen: rich or classic | see [`Recipe`] | sets network and scalers, before any other setting |
+/// | enhancement_nodes | chosen | 0.. | more: finer functions, slower |
+/// | budget | 1 s + 0.5 ms a row | > 0 | more: larger networks are tried |
 /// | feature_groups, feature_nodes | 10, 10 | 1.. | as above; not for the recipe `rich` |
-/// | gain | 0.7 | > 0 | larger: wigglier functions; only for the recipe `rich` |
+/// | gain | chosen | > 0 | larger: wigglier functions; only for the recipe `rich` |
 /// | loss | correntropy | see [`RobustLoss`] | squared: every target is believed |
 /// | sigma | auto | > 0 | smaller: more rows count as outliers |
 /// | ridge | auto | > 0 | larger: smoother, smaller outputs |
-/// | start | l1 | | where the fixed point begins |
+/// | start | best | see [`Start`] | where the fixed point begins |
 /// | anneal | true | | whether the kernel shrinks to its size step by step |
 /// | tolerance | 1e-8 | > 0 | relative change of the outputs at which the fixed point is reached |
 /// | max_iterations | 200 | 1.. | |
@@ -83,7 +96,8 @@ pub enum Regularisation {
 pub struct Settings {
     recipe: Recipe,
     network: Network,
-    automatic_nodes: bool,
+    open: Open,
+    budget: Option<f64>,
     misplaced: Option<&'static str>,
     input_scaling: Option<Scaling>,
     target_scaling: Option<Scaling>,
@@ -105,9 +119,10 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The defaults.
+    /// The defaults: the network, too, is chosen on the training rows.
     pub fn new() -> Self {
-        Self::recipe(Recipe::default())
+        let settings = Self::recipe(Recipe::default());
+        Self { open: Open { recipe: true, ..settings.open }, ..settings }
     }
 
     /// The defaults of a recipe.
@@ -115,7 +130,12 @@ impl Settings {
         Self {
             recipe,
             network: recipe.network(),
-            automatic_nodes: true,
+            open: Open {
+                recipe: false,
+                gain: recipe.network().enhancement.gain.is_some(),
+                nodes: true,
+            },
+            budget: None,
             misplaced: None,
             input_scaling: None,
             target_scaling: None,
@@ -155,7 +175,7 @@ impl Settings {
     #[must_use]
     pub fn enhancement_nodes(mut self, count: usize) -> Self {
         self.network.enhancement.nodes = count;
-        self.automatic_nodes = false;
+        self.open.nodes = false;
         self
     }
 
@@ -169,6 +189,7 @@ impl Settings {
     /// The size of the random weights of the recipe `rich`.
     #[must_use]
     pub fn gain(mut self, gain: f64) -> Self {
+        self.open = Open { recipe: false, gain: false, ..self.open };
         match &mut self.network.enhancement.gain {
             Some(current) => *current = gain,
             None => self.misplaced = Some("gain"),
@@ -180,7 +201,7 @@ impl Settings {
     #[must_use]
     pub fn network(mut self, network: Network) -> Self {
         self.network = network;
-        self.automatic_nodes = false;
+        self.open = Open::NOTHING;
         self
     }
 
@@ -189,6 +210,16 @@ impl Settings {
     #[must_use]
     pub fn growth(mut self, growth: Growth) -> Self {
         self.network.growth.push(growth);
+        self.open = Open::NOTHING;
+        self
+    }
+
+    /// Seconds that a fit may take on a usual processor (2e10 flops a second): the more, the larger the
+    /// networks that are tried. The same budget gives the same model on every machine. By default 1 s
+    /// and half a millisecond for every row.
+    #[must_use]
+    pub fn budget(mut self, seconds: f64) -> Self {
+        self.budget = Some(seconds);
         self
     }
 
@@ -330,7 +361,8 @@ impl Settings {
         let settings = CheckedSettings {
             recipe: self.recipe,
             network: self.network,
-            automatic_nodes: self.automatic_nodes,
+            open: self.open,
+            budget: self.budget,
             input_scaling: self.input_scaling.unwrap_or(inputs),
             target_scaling: self.target_scaling.unwrap_or(target),
             criterion: self.criterion,
@@ -356,8 +388,12 @@ pub struct CheckedSettings {
     pub(crate) recipe: Recipe,
     /// The network.
     pub(crate) network: Network,
-    /// Whether the number of enhancement nodes is still to be found from the number of rows.
-    pub(crate) automatic_nodes: bool,
+    /// What of the network is still to be chosen; nothing, once a model is fitted.
+    #[serde(skip)]
+    pub(crate) open: Open,
+    /// Seconds that the fit may take on a usual processor.
+    #[serde(skip)]
+    pub(crate) budget: Option<f64>,
     /// How inputs are scaled.
     pub(crate) input_scaling: Scaling,
     /// How targets are scaled.
@@ -411,6 +447,7 @@ impl CheckedSettings {
         };
         positive("ridge", ridge)?;
         positive("tolerance", Some(self.tolerance))?;
+        positive("budget", self.budget)?;
         if let Criterion::Robust { kind, sigma } = self.criterion {
             kind.check()?;
             positive("sigma", sigma)?;

@@ -7,7 +7,7 @@
 
 use super::start::{L1_STEPS, Start, initial_outputs};
 use super::system::{Solution, System};
-use super::{RobustLoss, SolveReport};
+use super::{Loss, RobustLoss, SolveReport};
 use crate::error::{Error, Result};
 use crate::linalg::squared_norm;
 use crate::progress::{Observer, report};
@@ -18,6 +18,9 @@ use faer::{Mat, MatRef};
 pub(crate) struct FixedPoint {
     pub(crate) kind: RobustLoss,
     pub(crate) start: Start,
+    /// The number of leading columns of U that are linear in the inputs, for the trimmed start; 0 where
+    /// that makes no sense.
+    pub(crate) linear: usize,
     /// Whether the kernel shrinks to its final size step by step.
     pub(crate) anneal: bool,
     pub(crate) tolerance: f64,
@@ -26,6 +29,8 @@ pub(crate) struct FixedPoint {
 
 /// Weights below this sum to nothing: no row speaks for the model.
 const VANISHED: f64 = 1e-6;
+/// Steps after which starts are compared.
+const STEPS_TO_COMPARE: usize = 4;
 
 impl FixedPoint {
     pub(crate) fn solve(
@@ -36,15 +41,60 @@ impl FixedPoint {
         user: Option<&[f64]>,
         observer: &mut Observer<'_>,
     ) -> Result<(Solution, Vec<f64>, SolveReport)> {
-        let mut outputs = initial_outputs(system, self.start, user, ridge, L1_STEPS)?;
+        let starts: &[Start] = match self.start {
+            Start::Best if self.linear > 0 => &[Start::L1, Start::Trimmed],
+            Start::Best => &[Start::L1],
+            Start::Trimmed if self.linear == 0 => &[Start::L1],
+            ref start => std::slice::from_ref(start),
+        };
+        let mut best: Option<(f64, Mat<f64>)> = None;
+        for &start in starts {
+            let outputs = self.approach(system, start, sigma, ridge, user, observer)?;
+            if starts.len() == 1 {
+                return self.go_on(outputs, system, sigma, ridge, user, observer);
+            }
+            // A few steps tell which optimum is the better one.
+            let few = Self { max_iterations: STEPS_TO_COMPARE, ..*self };
+            match few.go_on(outputs, system, sigma, ridge, user, observer) {
+                Ok((solution, _, report)) => {
+                    let objective = report.objective.last().copied().unwrap_or(f64::NEG_INFINITY);
+                    if best.as_ref().is_none_or(|(most, _)| objective > *most) {
+                        best = Some((objective, system.outputs(solution.w.as_ref())?));
+                    }
+                }
+                Err(error) if start == Start::Trimmed && best.is_some() => drop(error),
+                Err(error) => return Err(error),
+            }
+        }
+        let outputs = best.map_or_else(|| Mat::zeros(0, 0), |(_, outputs)| outputs);
+        self.go_on(outputs, system, sigma, ridge, user, observer)
+    }
+
+    /// Outputs from which the final kernel size goes on: those of the start, annealed.
+    fn approach(
+        &self,
+        system: &System<'_>,
+        start: Start,
+        sigma: f64,
+        ridge: f64,
+        user: Option<&[f64]>,
+        observer: &mut Observer<'_>,
+    ) -> Result<Mat<f64>> {
+        let (mut outputs, widest) = match start {
+            Start::Trimmed => system.trimmed_outputs(self.linear, user)?,
+            _ => (initial_outputs(system, start, user, ridge, L1_STEPS)?, f64::INFINITY),
+        };
         if self.anneal {
             for wide in annealing(system, outputs.as_ref(), sigma, user) {
+                if wide > widest {
+                    continue;
+                }
                 report(observer, "annealing", 0, None)?;
                 let weights = sample_weights(system, outputs.as_ref(), self.kind, wide, user)?;
                 outputs = system.outputs(system.solve(Some(&weights), ridge)?.w.as_ref())?;
             }
         }
-        self.go_on(outputs, system, sigma, ridge, user, observer)
+        Ok(outputs)
     }
 
     /// Iterates from the outputs of some W.
@@ -85,11 +135,28 @@ impl FixedPoint {
                     downweighted: downweighted(&weights, user),
                     spread: 0.0,
                     candidates: Vec::new(),
+                    networks: Vec::new(),
+                    cross_fitted: false,
                 };
                 return Ok((solution, weights, report));
             }
         }
     }
+}
+
+/// An error if no row is left to learn from.
+pub(crate) fn check_not_vanished(weights: &[f64], loss: Loss) -> Result<()> {
+    if weights.iter().all(|&weight| weight < VANISHED) {
+        let sigma = match loss {
+            Loss::Squared => f64::INFINITY,
+            Loss::Robust { sigma, .. } => sigma,
+        };
+        return Err(Error::numeric(format!(
+            "all sample weights vanish at kernel size {sigma:.3e}: no row lies near the model"
+        ))
+        .advice("use a larger kernel (--sigma), or let it be chosen (--sigma auto)"));
+    }
+    Ok(())
 }
 
 /// User weight times the weight that the loss gives, for every row.
@@ -101,13 +168,9 @@ pub(crate) fn sample_weights(
     user: Option<&[f64]>,
 ) -> Result<Vec<f64>> {
     let mut weights = system.squared_residuals(outputs);
-    kind.at(sigma).weigh(&mut weights);
-    if weights.iter().all(|&weight| weight < VANISHED) {
-        return Err(Error::numeric(format!(
-            "all sample weights vanish at kernel size {sigma:.3e}: no row lies near the model"
-        ))
-        .advice("use a larger kernel (--sigma), or let it be chosen (--sigma auto)"));
-    }
+    let loss = kind.at(sigma);
+    loss.weigh(&mut weights);
+    check_not_vanished(&weights, loss)?;
     if let Some(user) = user {
         weights.iter_mut().zip(user).for_each(|(weight, user)| *weight *= user);
     }
@@ -157,7 +220,7 @@ fn relative_change(old: MatRef<'_, f64>, new: MatRef<'_, f64>) -> f64 {
 }
 
 /// The share of user weight on rows whose own weight (without the user's) is below 0.5.
-fn downweighted(weights: &[f64], user: Option<&[f64]>) -> f64 {
+pub(crate) fn downweighted(weights: &[f64], user: Option<&[f64]>) -> f64 {
     match user {
         None => weights.iter().filter(|&&w| w < 0.5).count() as f64 / weights.len() as f64,
         Some(user) => {

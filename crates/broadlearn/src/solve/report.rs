@@ -1,6 +1,7 @@
 //! What a solver has to say about its work.
 
-use super::Loss;
+use super::{Loss, Start};
+use crate::features::Recipe;
 use serde::{Deserialize, Serialize};
 
 /// Which of the two equivalent systems was solved.
@@ -23,7 +24,25 @@ pub struct Candidate {
     pub ridge: f64,
     /// The kernel size; `None` for the squared loss.
     pub sigma: Option<f64>,
+    /// Where the fixed point began; `None` for the squared loss.
+    pub start: Option<Start>,
     /// The cross-validated score: less is better.
+    pub score: f64,
+}
+
+/// One network that the automatic choice looked at, with the ridge that suits it best.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkCandidate {
+    /// How it was built.
+    pub recipe: Recipe,
+    /// The size of its random weights, where the recipe has one.
+    pub gain: Option<f64>,
+    /// The number of enhancement nodes.
+    pub enhancement_nodes: usize,
+    /// The ridge gamma.
+    pub ridge: f64,
+    /// The leave-one-out score: less is better.
     pub score: f64,
 }
 
@@ -39,6 +58,9 @@ pub struct SolveReport {
     pub form: Form,
     /// The rank of U, where it was determined.
     pub rank: Option<usize>,
+    /// Whether the sample weights come from models that have not seen the rows, rather than from the
+    /// fixed point.
+    pub cross_fitted: bool,
     /// Fixed-point steps at the final kernel size; 0 for a loss that needs none.
     pub iterations: usize,
     /// Whether the last step changed the outputs by less than the tolerance.
@@ -52,6 +74,17 @@ pub struct SolveReport {
     /// The spread of the residual norms |e| of the training rows, in units of the scaled target:
     /// 1.4826 times their median, divided by 1 - p / N for the p degrees of freedom that W took.
     pub spread: f64,
-    /// What the automatic choice compared; empty if nothing was left to choose.
+    /// The ridges and kernels that the automatic choice compared on a small network; empty if nothing
+    /// was left to choose.
     pub candidates: Vec<Candidate>,
+    /// The networks that it compared then.
+    pub networks: Vec<NetworkCandidate>,
+}
+
+impl SolveReport {
+    /// Takes over what was compared when the settings were chosen.
+    pub(crate) fn remember_choices(&mut self, earlier: &Self) {
+        self.candidates.clone_from(&earlier.candidates);
+        self.networks.clone_from(&earlier.networks);
+    }
 }

@@ -10,9 +10,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Start {
-    /// Least absolute residuals, by ten reweighted steps: safe where many targets are far off.
+    /// The best of L1 and, for a regression, trimmed.
     #[default]
+    Best,
+    /// Least absolute residuals, by ten reweighted steps: safe where many targets are far off.
     L1,
+    /// Least trimmed squares of a linear model: safe where many targets are off to the same side.
+    Trimmed,
     /// The ridge solution: what most papers mean.
     Ridge,
     /// W = 0: a small kernel then sees only the rows whose targets are near 0.
@@ -21,12 +25,14 @@ pub enum Start {
 
 impl Start {
     /// All starts, the default first.
-    pub const ALL: [Self; 3] = [Self::L1, Self::Ridge, Self::Zero];
+    pub const ALL: [Self; 5] = [Self::Best, Self::L1, Self::Trimmed, Self::Ridge, Self::Zero];
 
     /// The name used in model files and on the command line.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Best => "best",
             Self::L1 => "l1",
+            Self::Trimmed => "trimmed",
             Self::Ridge => "ridge",
             Self::Zero => "zero",
         }
@@ -36,7 +42,7 @@ impl Start {
 /// The steps of the L1 start: more change little, because the iteration only has to rank residuals.
 pub(crate) const L1_STEPS: usize = 10;
 
-/// The outputs U W of the start.
+/// The outputs U W of a start other than the trimmed one.
 pub(crate) fn initial_outputs(
     system: &System<'_>,
     start: Start,
@@ -48,7 +54,7 @@ pub(crate) fn initial_outputs(
         return Ok(Mat::zeros(system.rows(), system.y().ncols()));
     }
     let mut outputs = system.outputs(system.solve(user, ridge)?.w.as_ref())?;
-    if start == Start::L1 {
+    if start != Start::Ridge {
         for _ in 0..l1_steps {
             let mut norms = system.squared_residuals(outputs.as_ref());
             norms.iter_mut().for_each(|square| *square = square.sqrt());

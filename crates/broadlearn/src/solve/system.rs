@@ -11,8 +11,9 @@
 
 use super::factor::Factor;
 use super::report::Form;
+use super::trimmed::{TRIMMED_KERNEL, least_trimmed_squares};
 use crate::error::Result;
-use crate::linalg::{product, scale_rows, worth};
+use crate::linalg::{product, scale_rows, select_rows, worth};
 use crate::state::{NormalEquations, StateRows};
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat, MatRef, Par};
@@ -132,6 +133,27 @@ impl<'a> System<'a> {
             Ok(())
         })?;
         Ok(outputs)
+    }
+
+    /// The outputs of a linear model of the first columns of U by least trimmed squares, and the widest
+    /// kernel with which a fixed point should go on from there. Of many rows, some thousand at even
+    /// distances speak for all.
+    pub(crate) fn trimmed_outputs(
+        &self,
+        linear: usize,
+        user: Option<&[f64]>,
+    ) -> Result<(Mat<f64>, f64)> {
+        const MOST_ROWS: usize = 5000;
+        let every = self.rows().div_ceil(MOST_ROWS).max(1);
+        let rows: Vec<usize> = (0..self.rows()).step_by(every).collect();
+        let u = self.state.select(&rows);
+        let weights: Option<Vec<f64>> =
+            user.map(|user| rows.iter().map(|&row| user[row]).collect());
+        let y = select_rows(self.y, &rows);
+        let trimmed = least_trimmed_squares(u.subcols(0, linear), y.as_ref(), weights.as_deref())?;
+        let mut w = Mat::zeros(self.state.width(), self.y.ncols());
+        w.subrows_mut(0, linear).copy_from(&trimmed.w);
+        Ok((self.outputs(w.as_ref())?, TRIMMED_KERNEL * trimmed.spread))
     }
 
     /// |y_i - f_i|^2 for every row, given the outputs f.

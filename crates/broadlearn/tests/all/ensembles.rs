@@ -266,12 +266,8 @@ fn together_and_alone(settings: &Settings, seed: u64) -> (f64, f64) {
         (noisy(300, 100 + 2 * seed, 0.5), noisy(500, 101 + 2 * seed, 0.0));
     let ensemble = settings.clone().members(10).seed(seed).fit_regression(&x, &y).unwrap();
     let error = |model: &Model| (model.predict(&test_x).unwrap().values() - &truth).norm_l2();
-    let report = ensemble.report();
     let alone = ensemble.members().iter().map(|member| {
-        let mut settings = settings.clone().seed(member.seed()).ridge(report.ridge.unwrap());
-        if let Loss::Robust { sigma, .. } = report.loss {
-            settings = settings.sigma(sigma);
-        }
+        let settings = settings.clone().seed(member.seed());
         let model = settings.fit_regression(&x, &y).unwrap();
         assert_eq!(model.weights(), member.weights());
         error(&model)
@@ -284,19 +280,20 @@ fn together_and_alone(settings: &Settings, seed: u64) -> (f64, f64) {
 fn ten_networks_are_better_than_one() {
     // Never worse than their mean, by the triangle inequality; by how much better depends on how much
     // the networks differ, which is little if they are wide.
-    for settings in [Settings::new(), Settings::recipe(Recipe::Classic), Settings::new().squared()]
-    {
+    let rich = || Settings::new().gain(0.7).ridge(0.1);
+    let classic = Settings::recipe(Recipe::Classic).ridge(1e-4).sigma(1.0);
+    for settings in [rich().sigma(1.0), classic, rich().squared()] {
         let (together, alone) = together_and_alone(&settings.enhancement_nodes(100), 0);
         assert!(together < alone, "{together} {alone}");
     }
-    // Small ones: ratios from 0.68 to 0.91 were seen over six draws of the data.
-    let small = Settings::new().enhancement_nodes(30);
+    // Small ones differ more.
+    let small = rich().sigma(1.0).enhancement_nodes(30);
     let ratios = (0..4).map(|seed| {
         let (together, alone) = together_and_alone(&small, seed);
         together / alone
     });
     let ratio = ratios.sum::<f64>() / 4.0;
-    assert!(ratio < 0.9, "{ratio}");
+    assert!(ratio < 0.96, "{ratio}");
 }
 
 #[test]

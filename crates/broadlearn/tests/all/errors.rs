@@ -177,7 +177,13 @@ fn a_stopped_observer_interrupts_every_stage() {
     }
     let mut stages = Vec::new();
     assert!(fit(annealed(), usize::MAX, &mut stages).is_ok());
-    for stage in ["building the network", "choosing", "annealing", "fixed point"] {
+    for stage in [
+        "choosing the kernel",
+        "choosing the network",
+        "building the network",
+        "annealing",
+        "fixed point",
+    ] {
         assert!(stages.contains(&stage), "{stage} in {stages:?}");
     }
 }

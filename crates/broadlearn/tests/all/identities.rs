@@ -396,7 +396,9 @@ fn more_enhancement_nodes_begin_with_the_same_ones() {
     let y = Mat::from_fn(50, 1, |i, _| x[(i, 0)] - x[(i, 1)]);
     for recipe in [Recipe::Rich, Recipe::Unscaled, Recipe::Plain] {
         let map = |nodes: usize| {
-            let settings = Settings::recipe(recipe).enhancement_nodes(nodes).squared().ridge(1.0);
+            let mut network = recipe.network();
+            network.enhancement.nodes = nodes;
+            let settings = Settings::recipe(recipe).network(network).squared().ridge(1.0);
             settings.fit_regression(&x, &y).unwrap().map().clone()
         };
         let (small, large) = (map(11), map(64));

@@ -68,7 +68,9 @@ fn ridge_is_the_least_squares_solution_of_the_stacked_system() {
         for rows in [300, 60] {
             let (x, y) = data(rows);
             let fit = |ridge: f64| {
-                let settings = Settings::recipe(recipe).enhancement_nodes(80).squared();
+                let mut network = recipe.network();
+                network.enhancement.nodes = 80;
+                let settings = Settings::recipe(recipe).network(network).squared();
                 settings.ridge(ridge).fit_regression(&x, &y).unwrap()
             };
             // The map does not depend on the ridge.

@@ -111,7 +111,7 @@ impl Problem {
     pub(crate) fn settings(&self) -> Settings {
         let settings = Settings::recipe(self.recipe).enhancement_nodes(20).seed(self.seed);
         match self.recipe {
-            Recipe::Rich => settings,
+            Recipe::Rich => settings.gain(0.7),
             _ => settings.feature_groups(4).feature_nodes(3),
         }
     }

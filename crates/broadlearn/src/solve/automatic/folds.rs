@@ -1,0 +1,121 @@
+//! Cross-validation: every row predicted by a model that has not seen it, for every setting.
+
+use super::{ENOUGH, L1_STEPS, STEPS_PER_KERNEL};
+use crate::error::Result;
+use crate::linalg::{product, select_rows};
+use crate::solve::RobustLoss;
+use crate::solve::fixed_point::sample_weights;
+use crate::solve::start::{Start, initial_outputs};
+use crate::solve::system::System;
+use crate::solve::trimmed::{TRIMMED_KERNEL, Trimmed, least_trimmed_squares};
+use crate::state::StateRows;
+use faer::{Accum, Mat, MatRef, Par};
+
+/// Training and test rows of one fold.
+pub(super) struct Fold {
+    train: StateRows<'static>,
+    train_y: Mat<f64>,
+    train_weights: Option<Vec<f64>>,
+    test: Mat<f64>,
+    test_y: Mat<f64>,
+    trimmed: Option<Trimmed>,
+}
+
+impl Fold {
+    /// The fold of this number; with a trimmed start on the first `linear` columns of U, if any.
+    pub(super) fn new(
+        u: MatRef<'_, f64>,
+        y: MatRef<'_, f64>,
+        user: Option<&[f64]>,
+        (fold, folds): (usize, usize),
+        linear: usize,
+    ) -> Result<Self> {
+        let (outside, inside): (Vec<usize>, Vec<usize>) =
+            (0..y.nrows()).partition(|row| row % folds == fold);
+        let train = select_rows(u, &inside);
+        let train_y = select_rows(y, &inside);
+        let train_weights: Option<Vec<f64>> =
+            user.map(|user| inside.iter().map(|&row| user[row]).collect());
+        let trimmed = match linear {
+            0 => None,
+            _ => {
+                let u = train.subcols(0, linear);
+                Some(least_trimmed_squares(u, train_y.as_ref(), train_weights.as_deref())?)
+            }
+        };
+        Ok(Self {
+            train: StateRows::Whole(train),
+            train_y,
+            train_weights,
+            test: select_rows(u, &outside),
+            test_y: select_rows(y, &outside),
+            trimmed,
+        })
+    }
+
+    pub(super) fn system(&self) -> System<'_> {
+        System::new(&self.train, self.train_y.as_ref(), ENOUGH, Par::Seq)
+    }
+
+    /// The squared residual norms of the test rows for a ridge solution.
+    pub(super) fn ridge(&self, system: &System<'_>, ridge: f64) -> Option<Vec<f64>> {
+        let solution = system.solve(self.train_weights.as_deref(), ridge).ok()?;
+        Some(self.judge(solution.w.as_ref()))
+    }
+
+    /// The squared residual norms of the test rows after every kernel of the path; `None` where the
+    /// path did not lead, because a start begins later, all weights vanished or the equations
+    /// could not be factored.
+    pub(super) fn path(
+        &self,
+        system: &System<'_>,
+        ridge: f64,
+        start: Start,
+        kind: RobustLoss,
+        kernels: &[f64],
+    ) -> Vec<Option<Vec<f64>>> {
+        let mut judged = vec![None; kernels.len()];
+        let user = self.train_weights.as_deref();
+        let Some((mut outputs, widest)) = self.begin(system, ridge, start) else { return judged };
+        for (judged, &sigma) in judged.iter_mut().zip(kernels) {
+            if sigma > widest && kernels.len() > 1 {
+                continue;
+            }
+            let mut step = || -> Result<Mat<f64>> {
+                let mut w = Mat::zeros(0, 0);
+                for _ in 0..STEPS_PER_KERNEL {
+                    let weights = sample_weights(system, outputs.as_ref(), kind, sigma, user)?;
+                    w = system.solve(Some(&weights), ridge)?.w;
+                    outputs = system.outputs(w.as_ref())?;
+                }
+                Ok(w)
+            };
+            let Ok(w) = step() else { break };
+            *judged = Some(self.judge(w.as_ref()));
+        }
+        judged
+    }
+
+    /// The outputs of the start, and the widest kernel with which it goes on.
+    fn begin(&self, system: &System<'_>, ridge: f64, start: Start) -> Option<(Mat<f64>, f64)> {
+        if start == Start::Trimmed {
+            let trimmed = self.trimmed.as_ref()?;
+            let StateRows::Whole(u) = &self.train else { return None };
+            let mut outputs = Mat::zeros(u.nrows(), self.train_y.ncols());
+            let linear = u.subcols(0, trimmed.w.nrows());
+            product(outputs.as_mut(), Accum::Replace, linear, trimmed.w.as_ref(), Par::Seq);
+            return Some((outputs, TRIMMED_KERNEL * trimmed.spread));
+        }
+        let user = self.train_weights.as_deref();
+        let outputs = initial_outputs(system, start, user, ridge, L1_STEPS).ok()?;
+        Some((outputs, f64::INFINITY))
+    }
+
+    fn judge(&self, w: MatRef<'_, f64>) -> Vec<f64> {
+        let mut residuals = self.test_y.clone();
+        let mut outputs = Mat::zeros(self.test.nrows(), w.ncols());
+        product(outputs.as_mut(), Accum::Replace, self.test.as_ref(), w, Par::Seq);
+        residuals -= outputs;
+        residuals.row_iter().map(|row| row.squared_norm_l2()).collect()
+    }
+}

@@ -1,0 +1,252 @@
+//! The automatic choice of the kernel size sigma, with a ridge to go with it, by cross-validation on
+//! training rows.
+//!
+//! Every fold follows, for every ridge of a grid, paths of shrinking kernels with warm starts: one
+//! from least absolute residuals, one from least trimmed squares. Paths that are clearly worse on the
+//! rows judged so far drop out before the next fold. [`score`] says how rows are judged. The choice does
+//! not change when a target is multiplied by a constant.
+//!
+//! What comes out besides is worth as much: a residual for every row from a model that has not seen
+//! it. The sample weights of these residuals are honest, whereas those of a fit favour the rows
+//! that it was bent to; the network and the final ridge are chosen with them (see `model/choose.rs`),
+//! and the fixed point begins with them.
+
+mod folds;
+mod kernels;
+pub(crate) mod score;
+
+use super::RobustLoss;
+use super::report::Candidate;
+use super::start::Start;
+use crate::error::{Error, Result};
+use crate::progress::{Observer, report};
+use faer::MatRef;
+use folds::Fold;
+use rayon::prelude::*;
+use score::{Residuals, Yardstick};
+
+/// What remains to be chosen: `None` means "choose".
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice {
+    pub(crate) ridge: Option<f64>,
+    /// The robust loss and its kernel size; `None` for the squared loss, which has no kernel.
+    pub(crate) robust: Option<(RobustLoss, Option<f64>)>,
+    /// Where the fixed point begins.
+    pub(crate) start: Start,
+    /// The number of leading columns of U that are linear in the inputs.
+    pub(crate) linear: usize,
+}
+
+/// How out-of-fold outputs are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Judge {
+    /// Residuals of a regression.
+    Residuals,
+    /// Squared errors of the 0/1 outputs of a classification.
+    Classes,
+}
+
+/// The setting that was chosen, and all that were compared.
+pub(crate) struct Chosen {
+    pub(crate) ridge: f64,
+    pub(crate) sigma: Option<f64>,
+    /// How rows were judged.
+    pub(crate) yardstick: Yardstick,
+    /// The squared residual norm of every row, by a model of this setting that has not seen it.
+    pub(crate) squares: Vec<f64>,
+    pub(crate) candidates: Vec<Candidate>,
+}
+
+pub(crate) const RIDGES: [f64; 7] =
+    [1.0 / (1_u64 << 30) as f64, 1e-6, 1e-4, 1e-2, 1.0, 10.0, 100.0];
+const FOLDS: usize = 5;
+const STEPS_PER_KERNEL: usize = 2;
+const L1_STEPS: usize = 6;
+/// The relative error of the outputs that a comparison of settings can bear.
+const ENOUGH: f64 = 1e-4;
+/// A path drops out if it is worse than the best by this many standard errors.
+const CLEARLY_WORSE: f64 = 2.5;
+/// A wider kernel is preferred if it is not worse by more than this many standard errors: it believes
+/// more rows.
+const AS_GOOD: f64 = 0.5;
+
+/// One path through the kernels, and the squared residuals of the rows judged so far.
+struct Path {
+    ridge: f64,
+    start: Start,
+    /// By kernel; shorter than the others where the path did not lead in some fold.
+    judged: Vec<Vec<f64>>,
+}
+
+/// Chooses what is left open. Row i belongs to fold i mod 5, so rows should come in random order.
+pub(crate) fn choose(
+    u: MatRef<'_, f64>,
+    y: MatRef<'_, f64>,
+    user: Option<&[f64]>,
+    choice: Choice,
+    judge: Judge,
+    observer: &mut Observer<'_>,
+) -> Result<Option<Chosen>> {
+    let folds = FOLDS.min(y.nrows());
+    if folds < 2 {
+        return Ok(None);
+    }
+    let kernels: Option<(RobustLoss, Vec<f64>)> = choice.robust.map(|(kind, sigma)| match sigma {
+        Some(sigma) => (kind, vec![sigma]),
+        None => (kind, kernels::kernel_path(y, user, judge, kind)),
+    });
+    let mut racing =
+        paths(&choice, judge, kernels.as_ref().map_or(1, |(_, kernels)| kernels.len()));
+    // The weights of the rows in the order in which they are judged.
+    let mut weights: Vec<f64> = Vec::with_capacity(y.nrows());
+    for fold in 0..folds {
+        report(observer, "choosing the kernel", fold as u64, Some(folds as u64))?;
+        let linear = if judge == Judge::Residuals { choice.linear } else { 0 };
+        let data = Fold::new(u, y, user, (fold, folds), linear)?;
+        let system = data.system();
+        racing.par_iter_mut().for_each(|path| {
+            let judged = match &kernels {
+                None => vec![data.ridge(&system, path.ridge)],
+                Some((kind, kernels)) => data.path(&system, path.ridge, path.start, *kind, kernels),
+            };
+            for (all, part) in path.judged.iter_mut().zip(judged) {
+                all.extend(part.unwrap_or_default());
+            }
+        });
+        let rows = (fold..y.nrows()).step_by(folds);
+        weights.extend(rows.map(|row| user.map_or(1.0, |user| user[row])));
+        if fold + 1 < folds {
+            drop_out(&mut racing, &weights, judge, kernels.is_some());
+        }
+    }
+    let sizes: Option<&[f64]> = kernels.as_ref().map(|(_, kernels)| kernels.as_slice());
+    let mut chosen = pick(&racing, sizes, &weights, judge)?;
+    // From the order of the folds back to that of the rows.
+    let mut squares = vec![0.0; y.nrows()];
+    let order = (0..folds).flat_map(|fold| (fold..y.nrows()).step_by(folds));
+    order.zip(&chosen.squares).for_each(|(row, &square)| squares[row] = square);
+    chosen.squares = squares;
+    Ok(Some(chosen))
+}
+
+fn paths(choice: &Choice, judge: Judge, kernels: usize) -> Vec<Path> {
+    let ridges = choice.ridge.map_or_else(|| RIDGES.to_vec(), |ridge| vec![ridge]);
+    let starts: &[Start] = match (choice.start, judge, choice.robust) {
+        (Start::Best, Judge::Residuals, Some(_)) if choice.linear > 0 => {
+            &[Start::L1, Start::Trimmed]
+        }
+        (Start::Best | Start::Trimmed, Judge::Classes, _) => &[Start::L1],
+        (Start::Best, _, _) => &[Start::L1],
+        (Start::L1, _, _) => &[Start::L1],
+        (Start::Trimmed, _, _) => &[Start::Trimmed],
+        (Start::Ridge, _, _) => &[Start::Ridge],
+        (Start::Zero, _, _) => &[Start::Zero],
+    };
+    let path = |ridge, start| Path { ridge, start, judged: vec![Vec::new(); kernels] };
+    starts.iter().flat_map(|&start| ridges.iter().map(move |&ridge| path(ridge, start))).collect()
+}
+
+/// The settings that every fold has reached, with their path and kernel.
+fn complete(paths: &[Path], rows: usize) -> Vec<(&Path, usize)> {
+    paths
+        .iter()
+        .flat_map(|path| (0..path.judged.len()).map(move |kernel| (path, kernel)))
+        .filter(|(path, kernel)| path.judged[*kernel].len() == rows)
+        .collect()
+}
+
+fn yardstick(
+    settings: &[(&Path, usize)],
+    weights: &[f64],
+    judge: Judge,
+    robust: bool,
+) -> Yardstick {
+    let residuals: Vec<Residuals<'_>> = settings
+        .iter()
+        .map(|(path, kernel)| Residuals { squares: &path.judged[*kernel], weights })
+        .collect();
+    Yardstick::new(&residuals, judge, robust)
+}
+
+/// Takes out the paths whose best kernel is worse than the best of all by more than chance explains.
+fn drop_out(racing: &mut Vec<Path>, weights: &[f64], judge: Judge, robust: bool) {
+    let settings = complete(racing, weights.len());
+    let yardstick = yardstick(&settings, weights, judge, robust);
+    let best_of = |path: &Path| -> Option<(f64, usize)> {
+        let kernels = (0..path.judged.len()).filter(|&k| path.judged[k].len() == weights.len());
+        kernels
+            .map(|k| (yardstick.mean(&path.judged[k], weights), k))
+            .min_by(|a, b| a.0.total_cmp(&b.0))
+    };
+    let best: Vec<Option<(f64, usize)>> = racing.iter().map(best_of).collect();
+    let leader = (0..racing.len())
+        .filter_map(|index| best[index].map(|(mean, kernel)| (mean, index, kernel)))
+        .min_by(|a, b| a.0.total_cmp(&b.0));
+    let Some((_, leader, kernel)) = leader else { return };
+    // The trimmed start may find no kernel at all in another fold: the best other path stays as well.
+    let safe = (0..racing.len())
+        .filter(|&index| racing[index].start != Start::Trimmed)
+        .filter_map(|index| best[index].map(|(mean, _)| (mean, index)))
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, index)| index);
+    let leading = racing[leader].judged[kernel].clone();
+    let stays: Vec<bool> = racing
+        .iter()
+        .zip(&best)
+        .enumerate()
+        .map(|(index, (path, best))| {
+            safe == Some(index)
+                || best.is_some_and(|(_, kernel)| {
+                    let (mean, error) = yardstick.excess(&path.judged[kernel], &leading, weights);
+                    mean <= CLEARLY_WORSE * error
+                })
+        })
+        .collect();
+    let mut stays = stays.into_iter();
+    racing.retain(|_| stays.next().unwrap_or(true));
+}
+
+/// The setting with the widest kernel among those that are as good as the best.
+fn pick(racing: &[Path], kernels: Option<&[f64]>, weights: &[f64], judge: Judge) -> Result<Chosen> {
+    let settings = complete(racing, weights.len());
+    let yardstick = yardstick(&settings, weights, judge, kernels.is_some());
+    let candidates: Vec<Candidate> = settings
+        .iter()
+        .map(|&(path, kernel)| Candidate {
+            ridge: path.ridge,
+            sigma: kernels.map(|kernels| kernels[kernel]),
+            start: kernels.map(|_| path.start),
+            score: yardstick.mean(&path.judged[kernel], weights),
+        })
+        .collect();
+    let sound: Vec<usize> =
+        (0..settings.len()).filter(|&index| candidates[index].score.is_finite()).collect();
+    let nothing = || {
+        Error::numeric("no ridge and kernel size of the automatic choice gave a model")
+            .advice("give them: --ridge 0.01 --sigma 1, or use --loss squared")
+    };
+    let squares = |index: usize| &settings[index].0.judged[settings[index].1];
+    let score = |index: &usize| candidates[*index].score;
+    // Ties go to the larger ridge.
+    let better = |a: &usize, b: &usize| {
+        let by_ridge = candidates[*b].ridge.total_cmp(&candidates[*a].ridge);
+        score(a).total_cmp(&score(b)).then(by_ridge)
+    };
+    let least = *sound.iter().min_by(|a, b| better(a, b)).ok_or_else(nothing)?;
+    let as_good = |index: usize| {
+        let (mean, error) = yardstick.excess(squares(index), squares(least), weights);
+        mean <= AS_GOOD * error
+    };
+    let kernel = |index: &usize| settings[*index].1;
+    let tame: Vec<usize> = sound.into_iter().filter(|&index| as_good(index)).collect();
+    // Kernels are numbered from wide to narrow.
+    let widest = tame.iter().map(kernel).min().unwrap_or(kernel(&least));
+    let chosen = tame
+        .into_iter()
+        .filter(|index| kernel(index) == widest)
+        .min_by(|a, b| better(a, b))
+        .unwrap_or(least);
+    let Candidate { ridge, sigma, .. } = candidates[chosen];
+    let squares = squares(chosen).clone();
+    Ok(Chosen { ridge, sigma, yardstick, squares, candidates })
+}
