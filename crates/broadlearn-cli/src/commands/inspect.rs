@@ -28,7 +28,7 @@ pub(crate) fn run(args: &InspectArgs, context: &Context) -> Result<(), Fault> {
     if context.json {
         return output::print_json(&json!({
             "model": args.model,
-            "format_version": model.format_version(),
+            "format_version": broadlearn::model::FORMAT_VERSION,
             "task": model.task().name(),
             "rows": model.rows(),
             "inputs": model.map().inputs(),

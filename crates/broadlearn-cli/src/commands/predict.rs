@@ -5,6 +5,7 @@ use crate::data_args::{DataArgs, load_model, warn_of};
 use crate::fault::Fault;
 use crate::output::Output;
 use broadlearn::data::{SchemaReader, TargetSchema};
+use broadlearn::model::Region;
 use broadlearn::{Error, Predictions, Progress};
 use clap::Args;
 use std::fmt::Write;
@@ -19,6 +20,7 @@ pub(super) const BLOCK_ROWS: usize = 4096;
 Examples:
   broadlearn predict price.broad new.csv > predictions.csv
   zcat huge.csv.gz | broadlearn predict price.broad - --out predictions.csv
+  broadlearn predict price.broad new.csv --interval 0.9 --novelty
   broadlearn predict digits.broad scans.npy --scores
 
 Columns are matched by name: their order does not matter, others are ignored.
@@ -34,6 +36,13 @@ pub(crate) struct PredictArgs {
     /// Also write the probability of every class
     #[arg(long)]
     scores: bool,
+    /// Also write intervals, or sets of classes, that hold the truth for this share of rows, such as
+    /// 0.9
+    #[arg(long, value_name = "SHARE")]
+    interval: Option<f64>,
+    /// Also write how unlike the training rows each row is: above 1, more so than 99 % of them
+    #[arg(long)]
+    novelty: bool,
     #[command(flatten)]
     table: DataArgs,
 }
@@ -42,14 +51,24 @@ pub(crate) fn run(args: &PredictArgs, context: &Context) -> Result<(), Fault> {
     let model = load_model(&args.model, Some(&args.data))?;
     let reader = args.table.open_for(&model, &args.data)?;
     let mut blocks = SchemaReader::new(reader, model.schema(), false, false)?;
-    let writer = Writer { target: &model.schema().target, scores: args.scores, json: context.json };
+    let region = args.interval.map(|level| model.region(level)).transpose()?;
+    let novelty = args.novelty;
+    let target = &model.schema().target;
+    let writer = Writer {
+        target,
+        scores: args.scores,
+        region: region.as_ref(),
+        novelty,
+        json: context.json,
+    };
 
     let mut output = Output::open(args.out.as_deref())?;
     let mut text = writer.head();
     let mut rows = 0;
     let mut observer = context.observer();
     while let Some(block) = blocks.next_block(BLOCK_ROWS)? {
-        writer.add(&model.predict(&block.x)?, rows == 0, &mut text);
+        let novelty = if novelty { Some(model.novelty(&block.x)?) } else { None };
+        writer.add(&model.predict(&block.x)?, novelty.as_deref(), rows == 0, &mut text);
         output.write(text.as_bytes())?;
         text.clear();
         rows += block.x.nrows() as u64;
@@ -83,6 +102,8 @@ pub(crate) fn run(args: &PredictArgs, context: &Context) -> Result<(), Fault> {
 pub(super) struct Writer<'a> {
     pub(super) target: &'a TargetSchema,
     pub(super) scores: bool,
+    pub(super) region: Option<&'a Region>,
+    pub(super) novelty: bool,
     pub(super) json: bool,
 }
 
@@ -92,18 +113,34 @@ impl Writer<'_> {
             return "{\"predictions\":[".into();
         }
         let mut columns: Vec<String> = match self.target {
+            TargetSchema::Regression { names } if self.region.is_some() => names
+                .iter()
+                .flat_map(|name| [name.clone(), format!("{name} low"), format!("{name} high")])
+                .collect(),
             TargetSchema::Regression { names } => names.clone(),
+            TargetSchema::Classification { name, .. } if self.region.is_some() => {
+                vec![name.clone(), format!("{name} set")]
+            }
             TargetSchema::Classification { name, .. } => vec![name.clone()],
         };
         if let (true, TargetSchema::Classification { classes, .. }) = (self.scores, self.target) {
             columns.extend(classes.iter().map(|class| format!("p({class})")));
+        }
+        if self.novelty {
+            columns.push("novelty".into());
         }
         let mut line = columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(",");
         line.push('\n');
         line
     }
 
-    pub(super) fn add(&self, predictions: &Predictions, first: bool, text: &mut String) {
+    pub(super) fn add(
+        &self,
+        predictions: &Predictions,
+        novelty: Option<&[f64]>,
+        first: bool,
+        text: &mut String,
+    ) {
         let probabilities = match self.target {
             TargetSchema::Classification { .. } if self.scores => Some(predictions.probabilities()),
             _ => None,
@@ -112,20 +149,41 @@ impl Writer<'_> {
             TargetSchema::Classification { .. } => predictions.classes(),
             TargetSchema::Regression { .. } => Vec::new(),
         };
+        let sets = match self.region {
+            Some(Region::LeastProbability(least)) => Some(predictions.class_sets(*least)),
+            _ => None,
+        };
         let values = predictions.values();
         for i in 0..predictions.len() {
             let mut cells: Vec<String> = match self.target {
                 TargetSchema::Regression { names } => {
-                    (0..names.len()).map(|j| format!("{:?}", values[(i, j)])).collect()
+                    let value = |j: usize| values[(i, j)];
+                    let cells = |j: usize| match self.region {
+                        Some(Region::HalfWidths(half)) => {
+                            vec![value(j), value(j) - half[j], value(j) + half[j]]
+                        }
+                        _ => vec![value(j)],
+                    };
+                    (0..names.len()).flat_map(cells).map(|value| format!("{value:?}")).collect()
                 }
                 TargetSchema::Classification { classes, .. } => {
                     let class = &classes[codes[i] as usize];
-                    vec![if self.json { json_text(class) } else { quoted(class) }]
+                    let mut cells = vec![if self.json { json_text(class) } else { quoted(class) }];
+                    if let Some(sets) = &sets {
+                        let set: Vec<&str> =
+                            sets[i].iter().map(|&class| classes[class as usize].as_str()).collect();
+                        cells.push(match self.json {
+                            true => serde_json::Value::from(set).to_string(),
+                            false => quoted(&set.join("|")),
+                        });
+                    }
+                    cells
                 }
             };
             if let Some(probabilities) = &probabilities {
                 cells.extend(probabilities.row(i).iter().map(|p| format!("{p:?}")));
             }
+            cells.extend(novelty.map(|novelty| format!("{:?}", novelty[i])));
             if self.json {
                 let comma = if first && i == 0 { "" } else { "," };
                 let row = cells.join(",");

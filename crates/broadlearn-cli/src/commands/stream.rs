@@ -353,9 +353,9 @@ impl Live {
     }
 
     fn add(&mut self, predictions: &Predictions, target: &TargetSchema) -> Result<(), Fault> {
-        let writer = Writer { target, scores: false, json: false };
+        let writer = Writer { target, scores: false, region: None, novelty: false, json: false };
         let mut text = if std::mem::take(&mut self.head) { writer.head() } else { String::new() };
-        writer.add(predictions, false, &mut text);
+        writer.add(predictions, None, false, &mut text);
         let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
         written.map_err(|error| Fault::writing(&self.place, error))
     }

@@ -24,7 +24,8 @@ impl Model {
         observer: &mut Observer<'_>,
         become_other: impl FnMut(&Member, &mut Observer<'_>) -> Result<Member>,
     ) -> Result<Self> {
-        Ok(Self { members: self.each(observer, become_other)? })
+        let members = self.each(observer, become_other)?;
+        Ok(Self { members, calibration: self.calibration.clone() })
     }
 
     /// Changes all members, or none if there is an error. A change must leave its member as it was on

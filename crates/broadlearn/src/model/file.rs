@@ -1,8 +1,9 @@
 //! Saving and loading: versioned, validated, atomic.
 
+use super::calibration::{Calibration, Facts, LEVELS};
 use super::container::{self, Contents, Tensor};
 use super::{CheckedSettings, Criterion, Member, Model};
-use crate::data::{Encoding, InputColumn, Kind, Schema};
+use crate::data::{Encoding, InputColumn, Kind, Schema, Task};
 use crate::error::{Error, Result};
 use crate::features::draw::GENERATOR;
 use crate::features::{Activation, FeatureMap, NodeGroup, Source};
@@ -18,11 +19,8 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Cursor, Write};
 use std::path::Path;
 
-/// The version of the format of a model of one network.
-pub const FORMAT_VERSION: u32 = 2;
-/// The version of the format of an ensemble, which a reader of single networks must not mistake for its
-/// first member.
-pub const ENSEMBLE_FORMAT_VERSION: u32 = 3;
+/// The version of the format.
+pub const FORMAT_VERSION: u32 = 3;
 
 /// More rows than this no table has; counts beyond it could overflow.
 const MOST_ROWS: u64 = 1 << 53;
@@ -41,6 +39,7 @@ struct Description {
     report: SolveReport,
     rows: u64,
     knowledge: Option<KnowledgeFacts>,
+    calibration: Option<Facts>,
     /// What the further members of an ensemble have of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     members: Vec<MemberDescription>,
@@ -202,11 +201,6 @@ impl Model {
         container::read(&mut &*bytes, bytes.len() as u64).and_then(Self::from_contents)
     }
 
-    /// The version of the format of this model's file.
-    pub fn format_version(&self) -> u32 {
-        if self.members.len() == 1 { FORMAT_VERSION } else { ENSEMBLE_FORMAT_VERSION }
-    }
-
     /// A model with numbers that are not finite could not be loaded again.
     fn check_numbers(&self) -> Result<()> {
         if self.members.iter().all(Member::is_finite) {
@@ -233,11 +227,12 @@ impl Model {
             report: first.report.clone(),
             rows: first.rows,
             knowledge: first.knowledge.as_ref().map(KnowledgeFacts::of),
+            calibration: self.calibration.as_ref().map(|calibration| calibration.facts),
             members: self.members[1..].iter().map(MemberDescription::of).collect(),
         };
         let metadata = BTreeMap::from([
             ("format".into(), "broadlearn".into()),
-            ("format_version".into(), self.format_version().to_string()),
+            ("format_version".into(), FORMAT_VERSION.to_string()),
             ("model".into(), serde_json::to_string(&description)?),
         ]);
 
@@ -250,6 +245,10 @@ impl Model {
                 tensors.push((format!("{name}.factor"), Tensor::Vector(factor)));
                 tensors.push((format!("{name}.offset"), Tensor::Vector(offset)));
             }
+        }
+        if let Some(calibration) = &self.calibration {
+            let quantiles = Tensor::Matrix(calibration.quantiles.as_ref());
+            tensors.push(("calibration.quantiles".into(), quantiles));
         }
         for (place, member) in self.members.iter().enumerate() {
             member.add_tensors(&prefix(place), &mut tensors);
@@ -264,28 +263,17 @@ impl Model {
                 .expected("a model that `broadlearn fit` wrote"));
         }
         let version = text("format_version");
-        let known = [FORMAT_VERSION, ENSEMBLE_FORMAT_VERSION].map(|version| version.to_string());
-        if !known.iter().any(|known| known == version) {
+        if version != FORMAT_VERSION.to_string() {
             return Err(Error::model(format!("format version {version}"))
-                .expected(format!("format version {}", known.join(" or ")))
+                .expected(format!("format version {FORMAT_VERSION}"))
                 .advice("use the release of broadlearn that wrote it, or fit the model anew"));
         }
-        let is_ensemble = version == known[1];
         let description: Description = serde_json::from_str(text("model")).map_err(|error| {
             Error::model(format!("a description that cannot be read ({error})"))
                 .expected("a model that `broadlearn fit` wrote")
         })?;
 
         description.check()?;
-        if is_ensemble == description.members.is_empty() {
-            return Err(Error::model(format!(
-                "{} further members in a file of version {version}",
-                description.members.len()
-            ))
-            .expected(format!(
-                "none in version {FORMAT_VERSION}, some in version {ENSEMBLE_FORMAT_VERSION}"
-            )));
-        }
         let inputs = description.inputs;
         let outputs = description.schema.target.outputs();
         if description.schema.width() != inputs {
@@ -296,6 +284,10 @@ impl Model {
             read_scaler(&mut contents, &description.input_scaler, "input_scaler", inputs)?;
         let target_scaler =
             read_scaler(&mut contents, &description.target_scaler, "target_scaler", outputs)?;
+        let calibration = match description.calibration {
+            None => None,
+            Some(facts) => Some(read_calibration(&mut contents, facts, &description.schema)?),
+        };
         let Description { settings, schema, report, rows, groups, knowledge, members, .. } =
             description;
         let first = MemberDescription { seed: settings.seed, groups, report, knowledge };
@@ -322,7 +314,7 @@ impl Model {
                 rows,
             })
         });
-        let model = Self { members: members.collect::<Result<_>>()? };
+        let model = Self { members: members.collect::<Result<_>>()?, calibration };
         contents.finish()?;
         model.check_members()?;
         Ok(model)
@@ -342,6 +334,24 @@ impl Model {
         }
         Ok(())
     }
+}
+
+fn read_calibration(contents: &mut Contents, facts: Facts, schema: &Schema) -> Result<Calibration> {
+    let columns = match schema.target.task() {
+        Task::Regression => schema.target.outputs(),
+        Task::Classification => 1,
+    };
+    let quantiles = contents.matrix("calibration.quantiles", LEVELS, columns)?;
+    let ascending = |column: usize| {
+        (1..LEVELS).all(|level| quantiles[(level - 1, column)] <= quantiles[(level, column)])
+    };
+    let sound = facts.rows >= 1.0 && facts.usual_leverage > 0.0;
+    if !(sound && (0..columns).all(ascending)) {
+        return Err(Error::model("quantiles that do not ascend, or of no rows")
+            .at("calibration")
+            .expected("the quantiles of residuals"));
+    }
+    Ok(Calibration { quantiles, facts })
 }
 
 /// What the names of a member's tensors begin with.

@@ -117,7 +117,8 @@ impl CheckedSettings {
         let mut members = members.collect::<Result<Vec<Member>>>()?;
         members[0].report.candidates = decision.candidates;
         members[0].report.networks = decision.networks;
-        Ok(Model { members })
+        let model = Model { members, calibration: None }.calibrated(kept.rows(), observer)?;
+        Ok(if self.compact { model.compact() } else { model })
     }
 }
 
@@ -293,7 +294,6 @@ impl CheckedSettings {
         mut report: SolveReport,
     ) -> Result<Solved> {
         let equations = match (solution.equations, report.ridge) {
-            _ if self.compact => None,
             (Some((equations, factor)), _) => Some((equations, Some(factor))),
             (None, ridge) => {
                 let equations = system.equations(weights.as_deref())?;
@@ -327,7 +327,7 @@ impl CheckedSettings {
 /// W, and what it was found from.
 pub(super) struct Solved {
     pub(super) w: Mat<f64>,
-    /// None for a compact model; a pseudo-inverse has no factor.
+    /// A pseudo-inverse has no factor.
     pub(super) equations: Option<(NormalEquations, Option<Factor>)>,
     /// The sample weights in the equations, the user's multiplied in; `None` for all 1.
     pub(super) weights: Option<Vec<f64>>,

@@ -28,7 +28,8 @@ impl Model {
         let members = (0..count).map(|member| {
             Member::merge(&models.iter().map(|model| &model.members[member]).collect::<Vec<_>>())
         });
-        Ok(Self { members: members.collect::<Result<_>>()? })
+        // Nobody has judged rows with the model that comes of it.
+        Ok(Self { members: members.collect::<Result<_>>()?, calibration: None })
     }
 }
 

@@ -15,11 +15,13 @@ mod forget;
 mod grow;
 mod refine;
 mod leave_one_out;
+mod calibration;
 mod merge;
 mod container;
 mod file;
 
-pub use file::{ENSEMBLE_FORMAT_VERSION, FORMAT_VERSION};
+pub use calibration::{Calibration, Region};
+pub use file::FORMAT_VERSION;
 pub use fit::Training;
 pub use forget::Removal;
 pub use learn::{Learning, Learnt};
@@ -46,6 +48,8 @@ use faer::MatRef;
 pub struct Model {
     /// At least one; they differ in seed, nodes and what follows from these.
     members: Vec<Member>,
+    /// How far its predictions are off; not known to every model.
+    calibration: Option<Calibration>,
 }
 
 impl Model {

@@ -71,7 +71,8 @@ impl Model {
         observer: &mut Observer<'_>,
     ) -> Result<()> {
         *self = self
-            .map_members(observer, |member, observer| member.refined(rows, refinement, observer))?;
+            .map_members(observer, |member, observer| member.refined(rows, refinement, observer))?
+            .calibrated(rows, observer)?;
         Ok(())
     }
 
@@ -83,7 +84,8 @@ impl Model {
     pub fn sibling(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Self> {
         self.map_members(observer, |member, observer| {
             member.sibling_by(rows, Weighing::Own, observer)
-        })
+        })?
+        .calibrated(rows, observer)
     }
 
     /// The part of one fixed-point step that these rows contribute: a sibling whose R and P have the

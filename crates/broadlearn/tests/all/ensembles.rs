@@ -8,9 +8,7 @@ use broadlearn::data::Targets;
 use broadlearn::faer::Mat;
 use broadlearn::features::draw::{Purpose, Stream, member_seed};
 use broadlearn::features::{Growth, Recipe};
-use broadlearn::model::{
-    ENSEMBLE_FORMAT_VERSION, FORMAT_VERSION, Labelled, Learning, Member, Refinement,
-};
+use broadlearn::model::{Labelled, Learning, Member, Refinement};
 use broadlearn::solve::Loss;
 use broadlearn::{Category, Model, Result, Settings, unobserved};
 use proptest::prelude::*;
@@ -302,10 +300,6 @@ fn everything_is_chosen_once_and_the_first_member_is_the_model_of_one() {
     let one = Settings::new().seed(5).fit_regression(&x, &y).unwrap();
     let three = Settings::new().seed(5).members(3).fit_regression(&x, &y).unwrap();
     assert_eq!(three.weights(), one.weights());
-    assert_eq!(
-        (one.format_version(), three.format_version()),
-        (FORMAT_VERSION, ENSEMBLE_FORMAT_VERSION)
-    );
     assert!(!three.report().candidates.is_empty());
     for member in &three.members()[1..] {
         assert!(member.report().candidates.is_empty());

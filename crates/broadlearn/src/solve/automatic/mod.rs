@@ -15,9 +15,9 @@ mod folds;
 mod kernels;
 pub(crate) mod score;
 
-use super::RobustLoss;
 use super::report::Candidate;
 use super::start::Start;
+use super::{Loss, RobustLoss};
 use crate::error::{Error, Result};
 use crate::progress::{Observer, report};
 use faer::MatRef;
@@ -70,6 +70,9 @@ const CLEARLY_WORSE: f64 = 2.5;
 /// more rows.
 const AS_GOOD: f64 = 0.5;
 
+/// A kernel that gives less than half of the full weight to more rows than this is not believed.
+const MOST_DISBELIEVED: f64 = 0.65;
+
 /// One path through the kernels, and the squared residuals of the rows judged so far.
 struct Path {
     ridge: f64,
@@ -119,8 +122,8 @@ pub(crate) fn choose(
             drop_out(&mut racing, &weights, judge, kernels.is_some());
         }
     }
-    let sizes: Option<&[f64]> = kernels.as_ref().map(|(_, kernels)| kernels.as_slice());
-    let mut chosen = pick(&racing, sizes, &weights, judge)?;
+    let kernels = kernels.as_ref().map(|(kind, kernels)| (*kind, kernels.as_slice()));
+    let mut chosen = pick(&racing, kernels, &weights, judge)?;
     // From the order of the folds back to that of the rows.
     let mut squares = vec![0.0; y.nrows()];
     let order = (0..folds).flat_map(|fold| (fold..y.nrows()).step_by(folds));
@@ -207,20 +210,32 @@ fn drop_out(racing: &mut Vec<Path>, weights: &[f64], judge: Judge, robust: bool)
 }
 
 /// The setting with the widest kernel among those that are as good as the best.
-fn pick(racing: &[Path], kernels: Option<&[f64]>, weights: &[f64], judge: Judge) -> Result<Chosen> {
+fn pick(
+    racing: &[Path],
+    kernels: Option<(RobustLoss, &[f64])>,
+    weights: &[f64],
+    judge: Judge,
+) -> Result<Chosen> {
     let settings = complete(racing, weights.len());
     let yardstick = yardstick(&settings, weights, judge, kernels.is_some());
     let candidates: Vec<Candidate> = settings
         .iter()
         .map(|&(path, kernel)| Candidate {
             ridge: path.ridge,
-            sigma: kernels.map(|kernels| kernels[kernel]),
+            sigma: kernels.map(|(_, kernels)| kernels[kernel]),
             start: kernels.map(|_| path.start),
             score: yardstick.mean(&path.judged[kernel], weights),
         })
         .collect();
-    let sound: Vec<usize> =
-        (0..settings.len()).filter(|&index| candidates[index].score.is_finite()).collect();
+    let finite = (0..settings.len()).filter(|&index| candidates[index].score.is_finite());
+    // Not more rows can be wrong than right: a kernel that hardly believes any has lost its way.
+    let (sound, lost): (Vec<usize>, Vec<usize>) = finite.partition(|&index| {
+        let (path, kernel) = settings[index];
+        kernels.is_none_or(|(kind, kernels)| {
+            disbelieved(kind.at(kernels[kernel]), &path.judged[kernel], weights) <= MOST_DISBELIEVED
+        })
+    });
+    let sound = if sound.is_empty() { lost } else { sound };
     let nothing = || {
         Error::numeric("no ridge and kernel size of the automatic choice gave a model")
             .advice("give them: --ridge 0.01 --sigma 1, or use --loss squared")
@@ -249,4 +264,12 @@ fn pick(racing: &[Path], kernels: Option<&[f64]>, weights: &[f64], judge: Judge)
     let Candidate { ridge, sigma, .. } = candidates[chosen];
     let squares = squares(chosen).clone();
     Ok(Chosen { ridge, sigma, yardstick, squares, candidates })
+}
+
+/// The share of the rows to which a loss gives less than half of the full weight.
+fn disbelieved(loss: Loss, squares: &[f64], weights: &[f64]) -> f64 {
+    let mut trust = squares.to_vec();
+    loss.weigh(&mut trust);
+    let low = trust.iter().zip(weights).filter(|(trust, _)| **trust < 0.5);
+    low.map(|(_, weight)| weight).sum::<f64>() / weights.iter().sum::<f64>()
 }

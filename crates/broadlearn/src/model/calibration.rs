@@ -1,0 +1,422 @@
+//! How far predictions are off, found on rows that were left out: intervals, prediction sets, novelty.
+//!
+//! The residuals of left-out rows are what residuals of new rows will be (the jackknife): as many new
+//! rows lie within the q-quantile of the former as q says. Wrong rows among them would widen the
+//! intervals of good ones, so what the wrong rows add to the distribution is taken out of it first.
+
+use super::leave_one_out::LeftOut;
+use super::rows::{Kept, Labelled};
+use super::{Member, Model, Predictions};
+use crate::data::{Targets, Task};
+use crate::error::{Error, Result};
+use crate::evaluate::Audit;
+use crate::linalg::parallelism;
+use crate::matrix::IntoMatrix;
+use crate::progress::Observer;
+use crate::solve::Loss;
+use faer::{Mat, MatRef};
+use serde::{Deserialize, Serialize};
+
+/// The error of predictions as a distribution.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Calibration {
+    /// Its quantiles at even levels from 0 to 1. Regression: of |residual| in units of the scaled target,
+    /// one column per target. Classification: of 1 - p for the right class, one column.
+    pub(super) quantiles: Mat<f64>,
+    pub(super) facts: Facts,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Facts {
+    /// The rows behind it, wrong ones not counted.
+    pub(super) rows: f64,
+    /// u (R + gamma I)^-1 u' of left-out rows, which one in a hundred exceeds.
+    pub(super) usual_leverage: f64,
+}
+
+/// Intervals and sets that hold the truth with a given probability.
+#[derive(Clone, Debug)]
+pub enum Region {
+    /// Regression: what to subtract from and add to a prediction, by target.
+    HalfWidths(Vec<f64>),
+    /// Classification: the least probability with which a class belongs to the set.
+    LeastProbability(f64),
+}
+
+/// Rows from which a model is calibrated, at most.
+const MOST_ROWS: usize = 5000;
+/// Quantiles that are kept.
+pub(super) const LEVELS: usize = 1001;
+/// Rows with less of the weight than this are candidates for being wrong.
+const HARDLY_BELIEVED: f64 = 0.1;
+/// If fewer rows than this share are candidates, none is.
+const FEW: f64 = 0.02;
+/// The tail of good rows thins out: if the nearer half of the candidates' range holds this many times as
+/// many rows as the farther one, they are such a tail, and good.
+const TAIL: f64 = 3.0;
+/// Candidates that lie this many times denser in one quarter of their range than in the middle ones
+/// have a common cause, such as a stuck sensor.
+const LUMP: f64 = 4.0;
+
+impl Calibration {
+    /// What intervals and sets of this `level` look like.
+    ///
+    /// # Errors
+    /// A level that is not between 0 and 1, or one that the number of rows does not bear.
+    fn quantile(&self, level: f64) -> Result<Vec<f64>> {
+        if !(level > 0.0 && level < 1.0) {
+            return Err(Error::setting("interval", level).expected("a share between 0 and 1"));
+        }
+        // A new row is one more row.
+        let level = level * (1.0 + 1.0 / self.facts.rows);
+        if level > 1.0 {
+            let most = self.facts.rows / (self.facts.rows + 1.0);
+            return Err(Error::setting("interval", level)
+                .expected(format!("at most {most:.4}: there are only {:.0} rows", self.facts.rows))
+                .advice("ask for less, or learn from more rows"));
+        }
+        let place = level * (LEVELS - 1) as f64;
+        let (low, rest) = (place.floor() as usize, place.fract());
+        let high = (low + 1).min(LEVELS - 1);
+        let between =
+            |c: usize| self.quantiles[(low, c)] * (1.0 - rest) + self.quantiles[(high, c)] * rest;
+        Ok((0..self.quantiles.ncols()).map(between).collect())
+    }
+}
+
+impl Model {
+    /// What is known about the errors of this model's predictions. None for a model that was merged or
+    /// fitted by pseudo-inverse.
+    pub fn calibration(&self) -> Option<&Calibration> {
+        self.calibration.as_ref()
+    }
+
+    /// Intervals around predictions, or sets of classes, that hold the truth for this share of new
+    /// rows like the training rows. Errors in training targets do not widen them.
+    ///
+    /// ```
+    /// use broadlearn::{Settings, faer::Mat, model::Region};
+    /// let x = Mat::from_fn(200, 1, |i, _| i as f64 / 20.0);
+    /// let y = Mat::from_fn(200, 1, |i, _| x[(i, 0)].sin() + 0.1 * ((i * 37) % 11) as f64);
+    /// let model = Settings::new().fit_regression(&x, &y)?;
+    /// let Region::HalfWidths(half) = model.region(0.9)? else { unreachable!() };
+    /// assert!(half[0] > 0.2 && half[0] < 1.0);
+    /// # Ok::<(), broadlearn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A level that is not between 0 and 1 or needs more rows; a model without calibration.
+    pub fn region(&self, level: f64) -> Result<Region> {
+        let calibration = self.calibration.as_ref().ok_or_else(uncalibrated)?;
+        let quantile = calibration.quantile(level)?;
+        Ok(match self.task() {
+            Task::Classification => Region::LeastProbability(1.0 - quantile[0]),
+            Task::Regression => {
+                let mut ends = Mat::from_fn(2, quantile.len(), |i, j| i as f64 * quantile[j]);
+                self.target_scaler().undo(ends.as_mut());
+                let width = |j: usize| (ends[(1, j)] - ends[(0, j)]).abs();
+                Region::HalfWidths((0..quantile.len()).map(width).collect())
+            }
+        })
+    }
+
+    /// How unlike the training rows inputs are: up to 1 for ninety-nine in a hundred rows like them. The
+    /// square root of u (R + gamma I)^-1 u', in units of what left-out training rows have; L^2 flops
+    /// a row.
+    ///
+    /// # Errors
+    /// As [`predict`](Self::predict); a compact model, or one without calibration.
+    pub fn novelty<'a>(&self, x: impl IntoMatrix<'a>) -> Result<Vec<f64>> {
+        let x = x.into_matrix();
+        let usual = self.calibration.as_ref().ok_or_else(uncalibrated)?.facts.usual_leverage;
+        let mut sums = vec![0.0; x.as_ref().nrows()];
+        for member in &self.members {
+            let leverage = member.spread_of_inputs(x.as_ref())?;
+            sums.iter_mut().zip(leverage).for_each(|(sum, leverage)| *sum += leverage);
+        }
+        let count = self.members.len() as f64;
+        Ok(sums.iter().map(|sum| (sum / count / usual).sqrt()).collect())
+    }
+
+    /// This model, calibrated on these rows, which it has learnt. Where that cannot be done it stays
+    /// without.
+    pub(super) fn calibrated(
+        mut self,
+        rows: Labelled<'_>,
+        observer: &mut Observer<'_>,
+    ) -> Result<Self> {
+        self.calibration = None;
+        if self.first().knowledge.is_none() || self.report().ridge.is_none() {
+            return Ok(self);
+        }
+        let every = rows.x.nrows().div_ceil(MOST_ROWS).max(1);
+        let places: Vec<usize> = (0..rows.x.nrows()).step_by(every).collect();
+        let sample = Kept::select(rows, &places);
+        let rows = sample.rows();
+        let left_out = self.leave_one_out(rows, observer)?;
+        let good = match rows.targets {
+            Targets::Values(_) => self.good_residuals(&left_out, rows),
+            Targets::Classes(given) => vec![good_misses(&left_out, rows, given)?],
+        };
+        let usual_leverage = usual_leverage(&left_out);
+        let count = good.iter().map(|good| good.count).fold(f64::INFINITY, f64::min);
+        if count >= 2.0
+            && usual_leverage > 0.0
+            && good.iter().all(|g| g.quantiles[LEVELS - 1].is_finite())
+        {
+            let quantiles = Mat::from_fn(LEVELS, good.len(), |i, j| good[j].quantiles[i]);
+            let facts = Facts { rows: count, usual_leverage };
+            self.calibration = Some(Calibration { quantiles, facts });
+        }
+        Ok(self)
+    }
+
+    fn good_residuals(&self, left_out: &LeftOut, rows: Labelled<'_>) -> Vec<Good> {
+        let mut weights: Vec<f64> = left_out.distances.iter().map(|norm| norm * norm).collect();
+        match self.report().loss {
+            Loss::Squared => weights.fill(1.0),
+            loss => loss.weigh(&mut weights),
+        }
+        let weight = |row: usize| rows.weights.map_or(1.0, |weights| weights[row]);
+        // The nearest candidate.
+        let edge = left_out
+            .distances
+            .iter()
+            .zip(&weights)
+            .filter(|(_, weight)| **weight < HARDLY_BELIEVED)
+            .map(|(distance, _)| *distance)
+            .fold(f64::INFINITY, f64::min);
+        let mut residuals = left_out.predictions.values().clone();
+        self.target_scaler().apply(residuals.as_mut());
+        residuals = self.first().scaled_targets(rows) - residuals;
+        if residuals.ncols() == 1 {
+            let sizes = left_out.distances.iter().enumerate();
+            return vec![Good::of(sizes.map(|(row, &size)| (size, weight(row))).collect(), edge)];
+        }
+        let sizes: Vec<(f64, f64)> =
+            left_out.distances.iter().enumerate().map(|(row, &size)| (size, weight(row))).collect();
+        let wrong = Wrong::among(&sizes, edge);
+        let kept = |row: &usize| matches!(wrong, Wrong::None) || left_out.distances[*row] < edge;
+        residuals
+            .col_iter()
+            .map(|column| {
+                let rows = (0..column.nrows()).filter(kept);
+                let sizes = rows.map(|row| (column[row].abs(), weight(row)));
+                Good::of(sizes.collect(), f64::INFINITY)
+            })
+            .collect()
+    }
+}
+
+impl Member {
+    /// u (R + gamma I)^-1 u' of some inputs.
+    fn spread_of_inputs(&self, x: MatRef<'_, f64>) -> Result<Vec<f64>> {
+        let factor = self.updatable()?.factor_of_r()?;
+        let mut leverage = Vec::with_capacity(x.nrows());
+        self.map.visit(&self.scaled(x), |_, u| {
+            let mut t = u.transpose().to_owned();
+            factor.solve_lower_in_place(t.as_mut(), parallelism());
+            leverage.extend(t.col_iter().map(|column| column.squared_norm_l2()));
+            Ok(())
+        })?;
+        Ok(leverage)
+    }
+}
+
+/// The leverage that rows would have as new ones, which one in a hundred exceeds.
+fn usual_leverage(left_out: &LeftOut) -> f64 {
+    let mut leverage: Vec<f64> = left_out
+        .leverage
+        .iter()
+        .zip(&left_out.weights)
+        .filter_map(|(h, weight)| {
+            weight.filter(|w| *w > HARDLY_BELIEVED).map(|w| h / w / (1.0 - h))
+        })
+        .collect();
+    leverage.sort_unstable_by(f64::total_cmp);
+    leverage
+        .get((leverage.len() * 99 / 100).min(leverage.len().saturating_sub(1)))
+        .map_or(0.0, |v| *v)
+}
+
+/// The distribution of the errors of good rows.
+struct Good {
+    quantiles: Vec<f64>,
+    count: f64,
+}
+
+/// What wrong rows there are among residuals.
+enum Wrong {
+    None,
+    /// All beyond the edge.
+    Lump,
+    /// This many for every unit of the residual.
+    Even(f64),
+}
+
+impl Wrong {
+    /// Among residual sizes with the weights of their rows.
+    fn among(sizes: &[(f64, f64)], edge: f64) -> Self {
+        let beyond = || sizes.iter().filter(|(size, _)| *size >= edge);
+        let all: f64 = sizes.iter().map(|(_, weight)| weight).sum();
+        if beyond().map(|(_, weight)| weight).sum::<f64>() < (FEW * all).max(3.0) {
+            return Self::None;
+        }
+        let farthest = beyond().map(|(size, _)| *size).fold(edge, f64::max);
+        let quarter = (farthest - edge) / 4.0;
+        let mut counts = [0.0_f64; 4];
+        for (size, weight) in beyond() {
+            let place = if quarter > 0.0 { ((size - edge) / quarter) as usize } else { 0 };
+            counts[place.min(3)] += weight;
+        }
+        let (near, far) = (counts[0] + counts[1], counts[2] + counts[3]);
+        if near > TAIL * far + 3.0 && counts[1] <= counts[0] {
+            return Self::None;
+        }
+        let mut sorted = counts;
+        sorted.sort_unstable_by(f64::total_cmp);
+        let middle = f64::midpoint(sorted[1], sorted[2]);
+        if sorted[3] > LUMP * middle + 3.0 || quarter == 0.0 {
+            return Self::Lump;
+        }
+        // Errors are added to residuals, so that they thin out at the far end: the denser half counts.
+        Self::Even(sorted[2] / quarter)
+    }
+}
+
+impl Good {
+    /// From residual sizes with the weights of their rows; those from `edge` on may be wrong.
+    fn of(mut sizes: Vec<(f64, f64)>, edge: f64) -> Self {
+        let wrong = Wrong::among(&sizes, edge);
+        if matches!(wrong, Wrong::Lump) {
+            sizes.retain(|(size, _)| *size < edge);
+        }
+        sizes.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let density = if let Wrong::Even(density) = wrong { density } else { 0.0 };
+        // The number of good rows up to each residual; it never falls.
+        let (mut values, mut cumulated) = (Vec::new(), Vec::new());
+        let (mut sum, mut most) = (0.0, 0.0_f64);
+        for (size, weight) in sizes {
+            sum += weight;
+            most = most.max(sum - density * size);
+            values.push(size);
+            cumulated.push(most);
+        }
+        Self { quantiles: quantiles(&values, &cumulated), count: most }
+    }
+}
+
+/// The quantile function of values with ascending cumulated counts.
+fn quantiles(values: &[f64], cumulated: &[f64]) -> Vec<f64> {
+    let total = cumulated.last().copied().unwrap_or(0.0);
+    (0..LEVELS)
+        .map(|level| {
+            let goal = total * level as f64 / (LEVELS - 1) as f64;
+            let place = cumulated.partition_point(|&count| count < goal - 1e-9 * total);
+            values.get(place).or(values.last()).map_or(f64::INFINITY, |value| *value)
+        })
+        .collect()
+}
+
+/// The distribution of 1 - p of the right class. Of all rows it is a mixture with that of wrongly labelled
+/// ones, which have the class of another: their share is the audit's estimate, their distribution that
+/// of 1 - p over the classes that the rows were not given.
+fn good_misses(left_out: &LeftOut, rows: Labelled<'_>, given: &[u32]) -> Result<Good> {
+    let share = Audit::new(left_out, rows.targets)?.contamination.estimate.min(0.9);
+    let probabilities = left_out.predictions.probabilities();
+    let (n, classes) = (given.len(), probabilities.ncols());
+    let mut changes: Vec<(f64, f64)> = Vec::with_capacity(n * classes);
+    for (row, &class) in given.iter().enumerate() {
+        for other in 0..classes {
+            let miss = 1.0 - probabilities[(row, other)];
+            let amount = match other == class as usize {
+                true => 1.0,
+                false => -share / (classes - 1) as f64,
+            };
+            changes.push((miss, amount * rows.weights.map_or(1.0, |weights| weights[row])));
+        }
+    }
+    changes.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut sum, mut most) = (0.0, 0.0_f64);
+    let (mut values, mut cumulated) = (Vec::new(), Vec::new());
+    for (miss, amount) in changes {
+        sum += amount;
+        if sum > most {
+            most = sum;
+            values.push(miss);
+            cumulated.push(most);
+        }
+    }
+    Ok(Good { quantiles: quantiles(&values, &cumulated), count: most })
+}
+
+fn uncalibrated() -> Error {
+    Error::model("a model that does not know how far its predictions are off")
+        .expected("a model fitted with a ridge, and not merged")
+        .advice("fit it again on its rows")
+}
+
+impl Predictions {
+    /// The classes of a prediction set, for every row: those at least as probable as `least`, and always
+    /// the most probable one.
+    pub fn class_sets(&self, least: f64) -> Vec<Vec<u32>> {
+        let probabilities = self.probabilities();
+        let first = self.classes();
+        (0..self.len())
+            .map(|row| {
+                let belongs = |class: &u32| {
+                    *class == first[row] || probabilities[(row, *class as usize)] >= least
+                };
+                (0..probabilities.ncols() as u32).filter(belongs).collect()
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::features::draw::{Purpose, Stream};
+
+    fn ninety(good: &Good) -> f64 {
+        good.quantiles[900]
+    }
+
+    /// |z| of 2000 normal residuals and these further ones, of which those beyond 4 are in doubt.
+    fn with(further: impl Iterator<Item = f64>) -> Good {
+        let mut stream = Stream::new(1, Purpose::Noise, 0);
+        let mut norms: Vec<f64> = (0..2000).map(|_| stream.normal().abs()).collect();
+        norms.extend(further);
+        Good::of(norms.into_iter().map(|norm| (norm, 1.0)).collect(), 4.0)
+    }
+
+    #[test]
+    fn wrong_rows_do_not_widen_the_distribution() {
+        // The 90 % quantile of |z| is 1.645; three standard errors of it are 0.1.
+        assert!((ninety(&with(std::iter::empty())) - 1.645).abs() < 0.1);
+        let even = (0..500).map(|i| 30.0 * (f64::from(i) + 0.5) / 500.0);
+        let good = with(even);
+        assert!((ninety(&good) - 1.645).abs() < 0.1 && (good.count - 2000.0).abs() < 60.0);
+        let stuck = (0..800).map(|i| 20.0 + 0.001 * f64::from(i));
+        let good = with(stuck);
+        assert!((ninety(&good) - 1.645).abs() < 0.1 && (good.count - 2000.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_long_tail_belongs_to_the_good_rows() {
+        // A density that falls as 1 / r^2: the i-th largest of them is proportional to 1 / i.
+        let good = with((1..400).map(|i| 1600.0 / f64::from(i)));
+        assert!(good.count > 2300.0, "{}", good.count);
+    }
+
+    #[test]
+    fn a_level_needs_rows() {
+        let quantiles = Mat::from_fn(LEVELS, 1, |i, _| i as f64);
+        let facts = Facts { rows: 99.0, usual_leverage: 1.0 };
+        let calibration = Calibration { quantiles, facts };
+        assert!((calibration.quantile(0.5).expect("a quantile")[0] - 505.05).abs() < 0.1);
+        assert!(calibration.quantile(0.999).is_err());
+        assert!(calibration.quantile(1.0).is_err() && calibration.quantile(0.0).is_err());
+    }
+}
