@@ -589,19 +589,24 @@ pub(super) fn add_solver(page: broadlearn_report::Page, model: &Model) -> broadl
             .series(Series::line("", points));
         page = page.chart(chart, "The normalised objective never decreases.");
     }
-    let mut ridges: Vec<f64> = report.candidates.iter().map(|candidate| candidate.ridge).collect();
-    ridges.dedup();
     if report.candidates.windows(2).any(|pair| pair[0].sigma != pair[1].sigma) {
-        let mut chart = Chart::new("Choice of kernel size and ridge")
+        let mut chart = Chart::new("Choice of the kernel size")
             .x_label("kernel size sigma")
             .y_label("cross-validated score")
             .log_x();
-        for ridge in ridges {
-            let path = report.candidates.iter().filter(|c| c.ridge == ridge);
+        let mut paths: Vec<(f64, Option<Start>)> =
+            report.candidates.iter().map(|candidate| (candidate.ridge, candidate.start)).collect();
+        paths.dedup();
+        for (ridge, start) in paths {
+            let path = report.candidates.iter().filter(|c| c.ridge == ridge && c.start == start);
             let points: Vec<(f64, f64)> = path.filter_map(|c| Some((c.sigma?, c.score))).collect();
-            chart = chart.series(Series::line(format!("ridge {}", format::setting(ridge)), points));
+            let start = start.map_or("", Start::name);
+            let name = format!("ridge {}, start {start}", format::setting(ridge));
+            chart = chart.series(Series::line(name, points));
         }
-        page = page.chart(chart, "Less is better; chosen on the training rows alone.");
+        let caption = "Less is better; chosen on the training rows alone, on a small network. Paths that were \
+                       clearly worse after some of the rows are not shown.";
+        page = page.chart(chart, caption);
     } else if !report.candidates.is_empty() {
         let points = report.candidates.iter().map(|c| (c.ridge, c.score));
         let chart = Chart::new("Choice of the ridge")
@@ -610,6 +615,26 @@ pub(super) fn add_solver(page: broadlearn_report::Page, model: &Model) -> broadl
             .log_x()
             .series(Series::line("", points));
         page = page.chart(chart, "Less is better; chosen on the training rows alone.");
+    }
+    if report.networks.len() > 1 {
+        let mut chart = Chart::new("Choice of the network")
+            .x_label("enhancement nodes")
+            .y_label("leave-one-out score")
+            .log_x();
+        let mut designs: Vec<(Recipe, Option<f64>)> = Vec::new();
+        for network in &report.networks {
+            if !designs.contains(&(network.recipe, network.gain)) {
+                designs.push((network.recipe, network.gain));
+            }
+        }
+        for (recipe, gain) in designs {
+            let own = report.networks.iter().filter(|n| n.recipe == recipe && n.gain == gain);
+            let points = own.map(|n| (n.enhancement_nodes as f64, n.score));
+            let gain =
+                gain.map_or(String::new(), |gain| format!(", gain {}", format::setting(gain)));
+            chart = chart.series(Series::line(format!("{}{gain}", recipe.name()), points));
+        }
+        page = page.chart(chart, "Less is better; each with the ridge that suits it best.");
     }
     page
 }

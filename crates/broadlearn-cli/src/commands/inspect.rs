@@ -8,6 +8,7 @@ use broadlearn::Model;
 use broadlearn::data::{Encoding, TargetSchema};
 use broadlearn::features::NodeGroup;
 use broadlearn::model::Member;
+use broadlearn::model::Region;
 use broadlearn::solve::{Loss, RobustLoss};
 use clap::Args;
 use serde_json::json;
@@ -76,7 +77,9 @@ pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
     line("inputs", format!("{}: {}", names.len(), abridged(&names)));
     line("learnt from", format::plural(model.rows(), "row"));
     let settings = model.settings();
-    line("recipe", settings.recipe().name().into());
+    let gain = settings.network().enhancement.gain;
+    let gain = gain.map_or(String::new(), |gain| format!(", gain {}", format::setting(gain)));
+    line("recipe", format!("{}{gain}", settings.recipe().name()));
     let (mut features, mut enhancement) = (0, 0);
     for group in model.map().groups() {
         match group {
@@ -109,15 +112,37 @@ pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
         },
     );
     line("ridge", report.ridge.map_or("none (pseudo-inverse)".into(), format::setting));
+    if report.cross_fitted {
+        line("weights", "cross-fitted: each row weighed by models that have not seen it".into());
+    }
     if report.iterations > 0 {
         let state = if report.converged { "converged" } else { "not converged" };
         line(
             "fixed point",
             format!("{state} after {}", format::plural(report.iterations as u64, "step")),
         );
+    }
+    if report.iterations > 0 || report.cross_fitted {
         line(
             "distrusted",
             format!("{:.1} % of the rows have a weight below 0.5", 100.0 * report.downweighted),
+        );
+    }
+    if let Ok(region) = model.region(0.9) {
+        line(
+            "90 % of errors",
+            match region {
+                Region::HalfWidths(half) => {
+                    let half: Vec<String> = half.into_iter().map(format::setting).collect();
+                    format!("are within {}", abridged(&half))
+                }
+                Region::LeastProbability(least) => {
+                    format!(
+                        "leave the right class a probability of {} or more",
+                        format::setting(least)
+                    )
+                }
+            },
         );
     }
     line("seed", settings.seed().to_string());

@@ -418,3 +418,50 @@ fn demo_writes_a_model_and_an_offline_page() {
     assert!(!page.contains("http://") || !page.contains("src=\"http"), "nothing is loaded");
     assert_eq!(bench.run("inspect show/demo.broad").code, 0);
 }
+
+#[test]
+fn intervals_sets_and_novelty() {
+    let bench = Bench::new();
+    bench.run("fit ok.csv --target y --model ok.broad").ok();
+    let predictions = bench.run("predict ok.broad ok.csv --interval 0.9 --novelty");
+    let mut lines = predictions.stdout.lines();
+    assert_eq!(lines.next().unwrap(), "y,y low,y high,novelty");
+    for line in lines {
+        let cells: Vec<f64> = line.split(',').map(|cell| cell.parse().unwrap()).collect();
+        assert!(cells[1] < cells[0] && cells[0] < cells[2] && cells[3] > 0.0, "{line}");
+    }
+    for (level, words) in [("1.5", "between 0 and 1"), ("0.9999", "there are only")] {
+        let error = bench.run(&format!("predict ok.broad ok.csv --interval {level}"));
+        assert_eq!(error.code, 2);
+        assert!(error.stderr.contains(words), "{}", error.stderr);
+    }
+    let mut table = String::from("x,kind\n");
+    for i in 0..90 {
+        let _ = writeln!(table, "{i},{}", if i < 45 { "no" } else { "yes" });
+    }
+    bench.write("classes.csv", &table);
+    bench.run("fit classes.csv --target kind --model c.broad").ok();
+    let predictions = bench.run("predict c.broad classes.csv --interval 0.8");
+    assert_eq!(predictions.stdout.lines().next().unwrap(), "kind,kind set");
+    assert!(predictions.stdout.lines().skip(1).all(|line| {
+        let (class, set) = line.split_once(',').unwrap();
+        set.split('|').any(|one| one == class)
+    }));
+    let json = bench.run("predict c.broad classes.csv --interval 0.8 --json").json();
+    assert!(json["predictions"][0][1].is_array());
+}
+
+#[test]
+fn the_budget_and_a_constant_target() {
+    let bench = Bench::new();
+    bench.run("fit ok.csv --target y --budget 500ms --start trimmed --model ok.broad").ok();
+    let error = bench.run("fit ok.csv --target y --budget soon --model ok.broad");
+    assert_eq!(error.code, 2);
+    assert!(error.stderr.contains("30s"), "{}", error.stderr);
+    let table: String = (0..40).map(|i| format!("{i},7\n")).collect();
+    bench.write("constant.csv", &format!("x,y\n{table}"));
+    let error = bench.run("fit constant.csv --target y --task regression --model constant.broad");
+    assert_eq!(error.code, 65);
+    assert!(error.stderr.contains("in every row"), "{}", error.stderr);
+    assert!(!bench.path("constant.broad").exists());
+}

@@ -69,10 +69,10 @@ impl Calibration {
             return Err(Error::setting("interval", level).expected("a share between 0 and 1"));
         }
         // A new row is one more row.
-        let level = level * (1.0 + 1.0 / self.facts.rows);
+        let (asked, level) = (level, level * (1.0 + 1.0 / self.facts.rows));
         if level > 1.0 {
             let most = self.facts.rows / (self.facts.rows + 1.0);
-            return Err(Error::setting("interval", level)
+            return Err(Error::setting("interval", asked)
                 .expected(format!("at most {most:.4}: there are only {:.0} rows", self.facts.rows))
                 .advice("ask for less, or learn from more rows"));
         }

@@ -27,3 +27,5 @@ mod numpy;
 mod scipy_ridge;
 // The paper's data sets against independent reference figures.
 mod paper_sets;
+// What is chosen on the training rows, and what is said about predictions.
+mod automatic;

@@ -57,13 +57,13 @@ impl Fold {
         System::new(&self.train, self.train_y.as_ref(), ENOUGH, Par::Seq)
     }
 
-    /// The squared residual norms of the test rows for a ridge solution.
+    /// The residuals of the test rows for a ridge solution; of several outputs, their norms.
     pub(super) fn ridge(&self, system: &System<'_>, ridge: f64) -> Option<Vec<f64>> {
         let solution = system.solve(self.train_weights.as_deref(), ridge).ok()?;
         Some(self.judge(solution.w.as_ref()))
     }
 
-    /// The squared residual norms of the test rows after every kernel of the path; `None` where the
+    /// The residuals of the test rows after every kernel of the path; `None` where the
     /// path did not lead, because a start begins later, all weights vanished or the equations
     /// could not be factored.
     pub(super) fn path(
@@ -116,6 +116,9 @@ impl Fold {
         let mut outputs = Mat::zeros(self.test.nrows(), w.ncols());
         product(outputs.as_mut(), Accum::Replace, self.test.as_ref(), w, Par::Seq);
         residuals -= outputs;
-        residuals.row_iter().map(|row| row.squared_norm_l2()).collect()
+        match residuals.ncols() {
+            1 => residuals.col(0).iter().copied().collect(),
+            _ => residuals.row_iter().map(|row| row.norm_l2()).collect(),
+        }
     }
 }

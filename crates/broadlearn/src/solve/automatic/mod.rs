@@ -19,6 +19,7 @@ use super::report::Candidate;
 use super::start::Start;
 use super::{Loss, RobustLoss};
 use crate::error::{Error, Result};
+use crate::preprocess::statistics;
 use crate::progress::{Observer, report};
 use faer::MatRef;
 use folds::Fold;
@@ -54,6 +55,8 @@ pub(crate) struct Chosen {
     pub(crate) yardstick: Yardstick,
     /// The squared residual norm of every row, by a model of this setting that has not seen it.
     pub(crate) squares: Vec<f64>,
+    /// The residuals, in the order in which rows were judged.
+    residuals: Vec<f64>,
     pub(crate) candidates: Vec<Candidate>,
 }
 
@@ -66,6 +69,8 @@ const L1_STEPS: usize = 6;
 const ENOUGH: f64 = 1e-4;
 /// A path drops out if it is worse than the best by this many standard errors.
 const CLEARLY_WORSE: f64 = 2.5;
+/// A model that believes all rows must be better by this many standard errors to be believed.
+const CLEARLY_BETTER: f64 = 1.0;
 /// A wider kernel is preferred if it is not worse by more than this many standard errors: it believes
 /// more rows.
 const AS_GOOD: f64 = 0.5;
@@ -77,8 +82,11 @@ const MOST_DISBELIEVED: f64 = 0.65;
 struct Path {
     ridge: f64,
     start: Start,
-    /// By kernel; shorter than the others where the path did not lead in some fold.
+    /// Squared residual norms by kernel; shorter than the others where the path did not lead in some
+    /// fold.
     judged: Vec<Vec<f64>>,
+    /// The residuals themselves; of several outputs, their norms.
+    residuals: Vec<Vec<f64>>,
 }
 
 /// Chooses what is left open. Row i belongs to fold i mod 5, so rows should come in random order.
@@ -112,8 +120,10 @@ pub(crate) fn choose(
                 None => vec![data.ridge(&system, path.ridge)],
                 Some((kind, kernels)) => data.path(&system, path.ridge, path.start, *kind, kernels),
             };
-            for (all, part) in path.judged.iter_mut().zip(judged) {
-                all.extend(part.unwrap_or_default());
+            for (kernel, part) in judged.into_iter().enumerate() {
+                let part = part.unwrap_or_default();
+                path.judged[kernel].extend(part.iter().map(|e| e * e));
+                path.residuals[kernel].extend(part);
             }
         });
         let rows = (fold..y.nrows()).step_by(folds);
@@ -123,7 +133,7 @@ pub(crate) fn choose(
         }
     }
     let kernels = kernels.as_ref().map(|(kind, kernels)| (*kind, kernels.as_slice()));
-    let mut chosen = pick(&racing, kernels, &weights, judge)?;
+    let mut chosen = pick(y, &racing, kernels, &weights, judge)?;
     // From the order of the folds back to that of the rows.
     let mut squares = vec![0.0; y.nrows()];
     let order = (0..folds).flat_map(|fold| (fold..y.nrows()).step_by(folds));
@@ -145,7 +155,12 @@ fn paths(choice: &Choice, judge: Judge, kernels: usize) -> Vec<Path> {
         (Start::Ridge, _, _) => &[Start::Ridge],
         (Start::Zero, _, _) => &[Start::Zero],
     };
-    let path = |ridge, start| Path { ridge, start, judged: vec![Vec::new(); kernels] };
+    let path = |ridge, start| Path {
+        ridge,
+        start,
+        judged: vec![Vec::new(); kernels],
+        residuals: vec![Vec::new(); kernels],
+    };
     starts.iter().flat_map(|&start| ridges.iter().map(move |&ridge| path(ridge, start))).collect()
 }
 
@@ -209,8 +224,9 @@ fn drop_out(racing: &mut Vec<Path>, weights: &[f64], judge: Judge, robust: bool)
     racing.retain(|_| stays.next().unwrap_or(true));
 }
 
-/// The setting with the widest kernel among those that are as good as the best.
+/// The best setting, by squares cut off where rows seem wrong, or in full where these turn out to be real.
 fn pick(
+    y: MatRef<'_, f64>,
     racing: &[Path],
     kernels: Option<(RobustLoss, &[f64])>,
     weights: &[f64],
@@ -218,6 +234,37 @@ fn pick(
 ) -> Result<Chosen> {
     let settings = complete(racing, weights.len());
     let yardstick = yardstick(&settings, weights, judge, kernels.is_some());
+    let chosen = pick_by(yardstick, &settings, kernels, weights)?;
+    let single = y.ncols() == 1 && judge == Judge::Residuals;
+    if single && kernels.is_some() && tail_is_real(&settings, &chosen, weights) {
+        return pick_by(Yardstick::SQUARES, &settings, kernels, weights);
+    }
+    Ok(chosen)
+}
+
+/// Whether the rows beyond the cut are hard rather than wrong: whether a model that believes all rows
+/// predicts them. Nobody can predict wrong targets of rows that he has not seen, but for a shift of
+/// all predictions towards them; so it must beat the chosen model even when that is shifted.
+fn tail_is_real(settings: &[(&Path, usize)], chosen: &Chosen, weights: &[f64]) -> bool {
+    let believing = settings
+        .iter()
+        .filter(|(_, kernel)| *kernel == 0)
+        .map(|(path, _)| (Yardstick::SQUARES.mean(&path.judged[0], weights), &path.judged[0]))
+        .min_by(|a, b| a.0.total_cmp(&b.0));
+    let Some((_, believing)) = believing else { return false };
+    let (shift, _) = statistics::mean_and_deviation(&chosen.residuals, Some(weights));
+    let shifted: Vec<f64> = chosen.residuals.iter().map(|e| (e - shift).powi(2)).collect();
+    let (mean, error) = Yardstick::SQUARES.excess(&shifted, believing, weights);
+    mean > CLEARLY_BETTER * error
+}
+
+/// The setting with the widest kernel among those that are as good as the best by this yardstick.
+fn pick_by(
+    yardstick: Yardstick,
+    settings: &[(&Path, usize)],
+    kernels: Option<(RobustLoss, &[f64])>,
+    weights: &[f64],
+) -> Result<Chosen> {
     let candidates: Vec<Candidate> = settings
         .iter()
         .map(|&(path, kernel)| Candidate {
@@ -263,7 +310,9 @@ fn pick(
         .unwrap_or(least);
     let Candidate { ridge, sigma, .. } = candidates[chosen];
     let squares = squares(chosen).clone();
-    Ok(Chosen { ridge, sigma, yardstick, squares, candidates })
+    let (path, kernel) = settings[chosen];
+    let residuals = path.residuals[kernel].clone();
+    Ok(Chosen { ridge, sigma, yardstick, squares, residuals, candidates })
 }
 
 /// The share of the rows to which a loss gives less than half of the full weight.

@@ -1,0 +1,186 @@
+//! Everything left open: robust without settings, and honest about its errors.
+
+use broadlearn::faer::Mat;
+use broadlearn::features::draw::{Purpose, Stream};
+use broadlearn::features::{Activation, Recipe};
+use broadlearn::model::Region;
+use broadlearn::solve::{Loss, RobustLoss};
+use broadlearn::{Category, Model, Settings};
+
+/// Friedman's first function of ten inputs, of which five count, with noise of deviation 1.
+fn friedman(rows: usize, seed: u64) -> (Mat<f64>, Mat<f64>, Mat<f64>) {
+    let mut stream = Stream::new(seed, Purpose::Noise, 3);
+    let x = Mat::from_fn(rows, 10, |_, _| stream.unit());
+    let truth = Mat::from_fn(rows, 1, |i, _| {
+        let x = |j: usize| x[(i, j)];
+        10.0 * (std::f64::consts::PI * x(0) * x(1)).sin()
+            + 20.0 * (x(2) - 0.5).powi(2)
+            + 10.0 * x(3)
+            + 5.0 * x(4)
+    });
+    let noisy = Mat::from_fn(rows, 1, |i, _| truth[(i, 0)] + stream.normal());
+    (x, noisy, truth)
+}
+
+fn rmse(model: &Model, x: &Mat<f64>, truth: &Mat<f64>) -> f64 {
+    let error = model.predict(x).unwrap().values() - truth;
+    error.norm_l2() / (truth.nrows() as f64).sqrt()
+}
+
+#[test]
+fn a_sensor_stuck_high_in_two_rows_of_five_does_not_mislead() {
+    let (x, clean, _) = friedman(1000, 1);
+    let (test, _, truth) = friedman(500, 2);
+    let fit = |y: &Mat<f64>| Settings::new().fit_regression(&x, y).unwrap();
+    let without = rmse(&fit(&clean), &test, &truth);
+    for shift in [30.0, -30.0] {
+        let stuck =
+            Mat::from_fn(1000, 1, |i, _| clean[(i, 0)] + if i % 5 < 2 { shift } else { 0.0 });
+        let with = rmse(&fit(&stuck), &test, &truth);
+        assert!(with < 1.5 * without, "{with} against {without}");
+    }
+}
+
+#[test]
+fn scattered_outliers_cost_little() {
+    let (x, clean, _) = friedman(1000, 3);
+    let (test, _, truth) = friedman(500, 4);
+    let mut stream = Stream::new(5, Purpose::Noise, 4);
+    let spoilt = Mat::from_fn(1000, 1, |i, _| {
+        clean[(i, 0)] + if i % 5 == 0 { 60.0 * stream.symmetric() } else { 0.0 }
+    });
+    let fit = |y: &Mat<f64>| Settings::new().fit_regression(&x, y).unwrap();
+    let (with, without) = (rmse(&fit(&spoilt), &test, &truth), rmse(&fit(&clean), &test, &truth));
+    let plain = Settings::new().squared().fit_regression(&x, &spoilt).unwrap();
+    assert!(with < 1.3 * without, "{with} against {without}");
+    assert!(rmse(&plain, &test, &truth) > 2.0 * with);
+}
+
+/// The rows of clean data that are hard to learn are not wrong: a step of the target in one row of
+/// twelve, which an input announces.
+#[test]
+fn a_tail_that_can_be_predicted_is_believed() {
+    let rows = 360;
+    let mut stream = Stream::new(6, Purpose::Noise, 5);
+    let x = Mat::from_fn(rows, 2, |i, j| match j {
+        0 => stream.unit(),
+        _ => f64::from(i % 12 == 0),
+    });
+    let y = Mat::from_fn(rows, 1, |i, _| x[(i, 0)] + 8.0 * x[(i, 1)] + 0.2 * stream.normal());
+    let model = Settings::new().fit_regression(&x, &y).unwrap();
+    let high = model.predict(&Mat::from_fn(1, 2, |_, j| [0.5, 1.0][j])).unwrap().values()[(0, 0)];
+    assert!((high - 8.5).abs() < 0.5, "{high}");
+}
+
+#[test]
+fn intervals_hold_as_many_rows_as_they_say_with_and_without_wrong_targets() {
+    let (x, clean, _) = friedman(1000, 7);
+    let (test, new, _) = friedman(2000, 8);
+    let mut stream = Stream::new(9, Purpose::Noise, 6);
+    let spoilt = Mat::from_fn(1000, 1, |i, _| {
+        clean[(i, 0)] + if i % 5 == 0 { 60.0 * stream.unit() } else { 0.0 }
+    });
+    for y in [&clean, &spoilt] {
+        let model = Settings::new().fit_regression(&x, y).unwrap();
+        let predictions = model.predict(&test).unwrap();
+        let mut width = 0.0;
+        for level in [0.5, 0.9] {
+            let Region::HalfWidths(half) = model.region(level).unwrap() else { unreachable!() };
+            assert!(half[0] > width, "wider for more");
+            width = half[0];
+            let inside = (0..2000)
+                .filter(|&i| (predictions.values()[(i, 0)] - new[(i, 0)]).abs() <= half[0])
+                .count() as f64;
+            assert!((inside / 2000.0 - level).abs() < 0.04, "{inside} at {level}");
+        }
+    }
+}
+
+#[test]
+fn sets_hold_the_class_as_often_as_they_say() {
+    let mut stream = Stream::new(10, Purpose::Noise, 7);
+    let mut draw = |rows: usize, wrong: f64| {
+        let classes: Vec<u32> = (0..rows).map(|i| (i % 3) as u32).collect();
+        let x = Mat::from_fn(rows, 2, |i, j| {
+            let angle = f64::from(classes[i]) * 2.1 + j as f64 * 1.57;
+            1.3 * angle.cos() + stream.normal()
+        });
+        let given: Vec<u32> = classes
+            .iter()
+            .map(|&class| if stream.unit() < wrong { (class + 1) % 3 } else { class })
+            .collect();
+        (x, given)
+    };
+    let (test, truth) = draw(2000, 0.0);
+    for wrong in [0.0, 0.2] {
+        let (x, given) = draw(900, wrong);
+        let model = Settings::new().fit_classes(&x, &given).unwrap();
+        let Region::LeastProbability(least) = model.region(0.9).unwrap() else { unreachable!() };
+        let sets = model.predict(&test).unwrap().class_sets(least);
+        let inside = sets.iter().zip(&truth).filter(|(set, class)| set.contains(class)).count();
+        let share = inside as f64 / 2000.0;
+        assert!((share - 0.9).abs() < 0.05, "{share} with {wrong} wrong");
+        assert!(sets.iter().all(|set| !set.is_empty()));
+    }
+}
+
+#[test]
+fn rows_unlike_the_training_rows_are_novel() {
+    let (x, y, _) = friedman(400, 11);
+    let (test, ..) = friedman(400, 12);
+    let model = Settings::new().fit_regression(&x, &y).unwrap();
+    let like = model.novelty(&test).unwrap();
+    let above = like.iter().filter(|novelty| **novelty > 1.0).count();
+    assert!(above < 20, "{above} of 400 where about 4 are expected");
+    let far = Mat::from_fn(1, 10, |_, _| 4.0);
+    assert!(model.novelty(&far).unwrap()[0] > 3.0);
+    let compact = model.compact();
+    assert!(compact.region(0.9).is_ok() && compact.novelty(&far).is_err());
+}
+
+#[test]
+fn calibration_is_kept_in_the_file() {
+    let (x, y, _) = friedman(200, 13);
+    let model = Settings::new().fit_regression(&x, &y).unwrap();
+    let again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert!(model.calibration().is_some());
+    assert_eq!(model.calibration(), again.calibration());
+    assert_eq!(model.novelty(&x).unwrap(), again.novelty(&x).unwrap());
+}
+
+#[test]
+fn what_is_given_stays_as_it_was_given() {
+    let (x, y, _) = friedman(150, 14);
+    let model = Settings::new().gain(0.9).fit_regression(&x, &y).unwrap();
+    assert_eq!(model.settings().network().enhancement.gain, Some(0.9));
+    let model = Settings::new().enhancement_nodes(37).fit_regression(&x, &y).unwrap();
+    assert_eq!(model.settings().network().enhancement.nodes, 37);
+    let relu = Settings::recipe(Recipe::Classic).activation(Activation::Relu);
+    let model = relu.loss(RobustLoss::Huber).fit_regression(&x, &y).unwrap();
+    assert_eq!(model.settings().recipe(), Recipe::Classic);
+    assert_eq!(model.settings().network().enhancement.activation, Activation::Relu);
+    let model = Settings::new().ridge(0.5).sigma(2.0).fit_regression(&x, &y).unwrap();
+    assert_eq!(model.report().ridge, Some(0.5));
+    assert!(matches!(model.report().loss, Loss::Robust { sigma, .. } if sigma == 2.0));
+    assert!(!model.report().networks.is_empty());
+}
+
+#[test]
+fn a_larger_budget_may_take_a_larger_network() {
+    let (x, y, _) = friedman(600, 15);
+    let nodes = |seconds: f64| {
+        let model = Settings::new().budget(seconds).squared().fit_regression(&x, &y).unwrap();
+        model.report().networks.iter().map(|network| network.enhancement_nodes).max().unwrap()
+    };
+    assert!(nodes(0.001) < nodes(1.0));
+    let error = Settings::new().budget(0.0).fit_regression(&x, &y).unwrap_err();
+    assert_eq!(error.category(), Category::Setting);
+}
+
+#[test]
+fn a_constant_target_is_an_error_where_something_is_to_be_chosen() {
+    let (x, ..) = friedman(50, 16);
+    let y = Mat::from_fn(50, 1, |_, _| 3.0);
+    let error = Settings::new().fit_regression(&x, &y).unwrap_err();
+    assert_eq!(error.category(), Category::Data);
+}
