@@ -11,11 +11,11 @@ use anyhow::{Context, Result, bail};
 use crate::{data, run, venv};
 
 /// For the list of commands.
-pub(crate) const SUMMARY: &str = "time the library against NumPy";
+pub(crate) const SUMMARY: &str = "compare the library with others";
 
 /// For `cargo xtask bench --help`.
 pub(crate) const HELP: &str = "\
-cargo xtask bench mnist|increments|rows|digits [--threads N] [--runs K]
+cargo xtask bench mnist|increments|rows|digits|robustness|peers|audit|intervals [--threads N] [--runs K]
 
 mnist: MNIST, 60 000 rows, 10 x 10 feature and 5000 enhancement nodes, ridge 1e-5: the release build of
 crates/broadlearn/examples/mnist.rs and xtask/bench/mnist.py (NumPy, SciPy, OpenBLAS, the same map,
@@ -29,6 +29,13 @@ in NumPy (xtask/bench/rows.py), in turn, one thread each unless given.
 
 digits: what updates of a Cholesky factor, a carried inverse and a pseudo-inverse lose
 (examples/lost_digits.rs).
+
+robustness: the automatic choice of kernel size and ridge against the best one in hindsight, K splits
+(examples/robustness.rs). About half an hour with 10.
+
+peers, audit, intervals: `fit`, `audit` and `predict --interval` without further options against scikit-learn and
+LightGBM, cleanlab, and MAPIE, each in minutes (xtask/bench/*.py; Python 3.11 or newer). Tables and every
+single result go to target/bench/.
 
 Nothing else should run on the machine meanwhile. docs/benchmarks.md explains the tables.
 
@@ -65,7 +72,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         match argument.as_str() {
             "--threads" => threads = Some(number()?.max(1)),
             "--runs" => runs = number()?.max(1),
-            "mnist" | "increments" | "rows" | "digits" => name = Some(argument.as_str()),
+            "mnist" | "increments" | "rows" | "digits" | "robustness" | "peers" | "audit"
+            | "intervals" => {
+                name = Some(argument.as_str());
+            }
             _ => bail!("no option '{argument}'\n\n{HELP}"),
         }
     }
@@ -80,6 +90,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         }
         Some("rows") => rows(threads.unwrap_or(1), runs),
         Some("digits") => run::run(&mut Command::new(example("lost_digits")?)),
+        Some("robustness") => {
+            let folder = data::folder()?.context("no data: run `cargo xtask data` first")?;
+            run::run(Command::new(example("robustness")?).arg(folder).arg(runs.to_string()))
+        }
+        Some(name @ ("peers" | "audit" | "intervals")) => peers(name),
         _ => bail!("which benchmark?\n\n{HELP}"),
     }
 }
@@ -89,6 +104,19 @@ fn example(name: &str) -> Result<PathBuf> {
     let build = ["build", "--release", "--quiet", "--package", "broadlearn", "--example", name];
     run::run(&mut run::cargo(&build))?;
     Ok(target_folder().join("release").join("examples").join(name))
+}
+
+/// One of the comparisons with other learning machines.
+fn peers(name: &str) -> Result<()> {
+    let python = venv::ensure_peers()?;
+    run::run(&mut run::cargo(&["build", "--release", "--quiet", "--package", "broadlearn-cli"]))?;
+    let script = crate::root().join("xtask").join("bench").join(format!("{name}.py"));
+    let folder = target_folder().join("bench");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let mut command = Command::new(python);
+    command.arg(script).arg("--binary").arg(target_folder().join("release").join("broadlearn"));
+    command.arg("--data").arg(crate::root().join("data"));
+    run::run(command.arg("--out").arg(folder.join(format!("{name}.md"))))
 }
 
 /// Rows per second, the library and NumPy in turn.

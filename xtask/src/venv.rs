@@ -1,4 +1,5 @@
-//! The Python virtual environment under `target/venv`, for tests that ask NumPy and for the data.
+//! Python virtual environments under `target/`: `venv` for tests that ask NumPy and for the data, `peers-venv` for
+//! benchmarks against other learning machines.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,12 +9,21 @@ use anyhow::{Context, Result, bail};
 
 use crate::run;
 
-/// Makes the environment unless it is there and made from the same Python and requirements.
-/// Returns its Python.
+/// The environment of tests and data.
 pub(crate) fn ensure() -> Result<PathBuf> {
-    let venv = crate::root().join("target").join("venv");
-    let requirements = crate::root().join("xtask").join("requirements.txt");
-    let wanted = fs::read_to_string(&requirements)
+    make("venv", &crate::root().join("xtask").join("requirements.txt"))
+}
+
+/// The environment of the peers in benchmarks.
+pub(crate) fn ensure_peers() -> Result<PathBuf> {
+    make("peers-venv", &crate::root().join("xtask").join("bench").join("requirements.txt"))
+}
+
+/// Makes an environment unless it is there and made from the same Python and requirements.
+/// Returns its Python.
+fn make(name: &str, requirements: &Path) -> Result<PathBuf> {
+    let venv = crate::root().join("target").join(name);
+    let wanted = fs::read_to_string(requirements)
         .with_context(|| format!("cannot read {}", requirements.display()))?;
     let (python, version) = system_python()?;
     let inside = python_of(&venv);
@@ -34,7 +44,7 @@ pub(crate) fn ensure() -> Result<PathBuf> {
         Command::new(&inside)
             .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
             .args(["--prefer-binary", "-r"])
-            .arg(&requirements),
+            .arg(requirements),
     )?;
     fs::write(&stamp_file, stamp)
         .with_context(|| format!("cannot write {}", stamp_file.display()))?;

@@ -34,6 +34,8 @@ const FINALISTS: usize = 2;
 /// By how many halves the largest size of a round exceeds that of the round before.
 const GROWTH: usize = 5;
 const HALF_DECADE: f64 = 3.16;
+/// A larger ridge is preferred if it is not worse by more than this many standard errors.
+const AS_GOOD: f64 = 0.5;
 /// Numbers of enhancement nodes that are tried.
 const SIZES: [usize; 12] = [50, 100, 200, 400, 700, 1000, 1400, 2000, 2800, 4000, 5600, 8000];
 /// More rows than this are sampled: for the kernel, and (a tenth of all rows more) for the network.
@@ -126,7 +128,7 @@ impl CheckedSettings {
                 let loss = robust.zip(chosen.sigma).map(|((kind, _), sigma)| kind.at(sigma));
                 let mut weights = chosen.squares;
                 loss.into_iter().for_each(|loss| loss.weigh(&mut weights));
-                sample.learn(weights, chosen.yardstick);
+                sample.learn(weights, &chosen.yardstick);
                 decision.start = Some(HonestWeights {
                     rows: rows[..looked_at].to_vec(),
                     weights: sample.weights.clone(),
@@ -244,8 +246,9 @@ impl<'a> Sample<'a> {
     }
 
     /// Takes the weights that a loss gives to the first rows; the others are looked at no more.
-    fn learn(&mut self, mut weights: Vec<f64>, yardstick: Yardstick) {
+    fn learn(&mut self, mut weights: Vec<f64>, yardstick: &Yardstick) {
         let count = weights.len();
+        self.yardstick = yardstick.trusting(&weights);
         if let Some(user) = &mut self.user {
             user.truncate(count);
             weights.iter_mut().zip(user).for_each(|(weight, user)| *weight *= *user);
@@ -253,7 +256,7 @@ impl<'a> Sample<'a> {
         self.partial |= count < self.x.nrows();
         self.x = self.x.subrows(0, count).to_owned();
         self.y = self.y.subrows(0, count).to_owned();
-        (self.weights, self.yardstick) = (weights, yardstick);
+        self.weights = weights;
     }
 
     /// U of the first rows, and the number of its columns that are linear in the inputs.
@@ -325,13 +328,24 @@ impl<'a> Sample<'a> {
         decision.settings = designs[best.design].clone().with_nodes(best.nodes);
         decision.ridge = Some(best.ridge);
         if ridge.is_none() {
-            let between = [best.ridge / HALF_DECADE, best.ridge * HALF_DECADE];
-            let finer = self.trials(best.design, &designs[best.design], &[best.nodes], &between)?;
-            if let Some(finer) = finer.iter().find(|finer| finer.score < best.score) {
-                decision.ridge = Some(finer.ridge);
-            }
+            let near: Vec<f64> = (-1..=4).map(|k| best.ridge * HALF_DECADE.powi(k)).collect();
+            let finer = self.judged(best.design, &designs[best.design], &[best.nodes], &near)?;
+            decision.ridge = Some(self.tamest(&finer).map_or(best.ridge, |trial| trial.ridge));
         }
         Ok(())
+    }
+
+    /// The trial with the largest ridge among those that are as good as the best: where rows do not tell
+    /// the difference, the smaller weights extrapolate less wildly.
+    fn tamest<'t>(&self, trials: &'t [Trial]) -> Option<&'t Trial> {
+        let least = trials.iter().min_by(|a, b| a.score.total_cmp(&b.score))?;
+        let ones = vec![1.0; self.y.nrows()];
+        let users = self.user.as_deref().unwrap_or(&ones);
+        let as_good = |trial: &&Trial| {
+            let (mean, error) = self.yardstick.excess(&trial.squares, &least.squares, users);
+            mean <= AS_GOOD * error
+        };
+        trials.iter().filter(as_good).max_by(|a, b| a.ridge.total_cmp(&b.ridge))
     }
 
     /// The best design so far, and the one to watch: the next larger gain, because a larger network
@@ -363,6 +377,24 @@ impl<'a> Sample<'a> {
         sizes: &[usize],
         ridges: &[f64],
     ) -> Result<Vec<Trial>> {
+        let mut best: Vec<Option<Trial>> = vec![None; sizes.len()];
+        for trial in self.judged(design, settings, sizes, ridges)? {
+            let place = sizes.iter().position(|&size| size == trial.nodes).unwrap_or(0);
+            if best[place].as_ref().is_none_or(|best| trial.score <= best.score) {
+                best[place] = Some(trial);
+            }
+        }
+        Ok(best.into_iter().flatten().collect())
+    }
+
+    /// A design with every size and ridge that can be judged.
+    fn judged(
+        &self,
+        design: usize,
+        settings: &CheckedSettings,
+        sizes: &[usize],
+        ridges: &[f64],
+    ) -> Result<Vec<Trial>> {
         let most = sizes.iter().copied().max().unwrap_or(0);
         let (u, _) = self.state(&settings.clone().with_nodes(most), self.x.nrows())?;
         let before = u.ncols() - most;
@@ -371,22 +403,22 @@ impl<'a> Sample<'a> {
         let equations = NormalEquations::of(u.clone(), y, Some(&self.weights));
         let ones = vec![1.0; self.y.nrows()];
         let users = self.user.as_deref().unwrap_or(&ones);
-        let mut best: Vec<Option<Trial>> = vec![None; sizes.len()];
+        let mut trials = Vec::new();
         for &ridge in ridges {
             let (u, par) = (u.as_ref(), parallelism());
             let Ok(found) = left_out_squares(&equations, u, y, &self.weights, ridge, &widths, par)
             else {
                 continue; // Not positive definite with so small a ridge.
             };
-            for ((best, squares), &nodes) in best.iter_mut().zip(found).zip(sizes) {
+            for (squares, &nodes) in found.into_iter().zip(sizes) {
                 let Some(squares) = squares else { continue };
                 let score = self.yardstick.mean(&squares, users);
-                if score.is_finite() && best.as_ref().is_none_or(|best| score <= best.score) {
-                    *best = Some(Trial { design, nodes, ridge, squares, score });
+                if score.is_finite() {
+                    trials.push(Trial { design, nodes, ridge, squares, score });
                 }
             }
         }
-        Ok(best.into_iter().flatten().collect())
+        Ok(trials)
     }
 
     /// The least score; of a part of the rows, the largest size of that design which is not clearly

@@ -234,10 +234,15 @@ fn pick(
 ) -> Result<Chosen> {
     let settings = complete(racing, weights.len());
     let yardstick = yardstick(&settings, weights, judge, kernels.is_some());
-    let chosen = pick_by(yardstick, &settings, kernels, weights)?;
+    let mut chosen = pick_by(&yardstick, &settings, kernels, weights)?;
+    if let (Some((kind, _)), Some(sigma)) = (kernels, chosen.sigma) {
+        let mut trust = chosen.squares.clone();
+        kind.at(sigma).weigh(&mut trust);
+        chosen = pick_by(&yardstick.trusting(&trust), &settings, kernels, weights)?;
+    }
     let single = y.ncols() == 1 && judge == Judge::Residuals;
     if single && kernels.is_some() && tail_is_real(&settings, &chosen, weights) {
-        return pick_by(Yardstick::SQUARES, &settings, kernels, weights);
+        return pick_by(&Yardstick::SQUARES, &settings, kernels, weights);
     }
     Ok(chosen)
 }
@@ -260,7 +265,7 @@ fn tail_is_real(settings: &[(&Path, usize)], chosen: &Chosen, weights: &[f64]) -
 
 /// The setting with the widest kernel among those that are as good as the best by this yardstick.
 fn pick_by(
-    yardstick: Yardstick,
+    yardstick: &Yardstick,
     settings: &[(&Path, usize)],
     kernels: Option<(RobustLoss, &[f64])>,
     weights: &[f64],
@@ -312,6 +317,7 @@ fn pick_by(
     let squares = squares(chosen).clone();
     let (path, kernel) = settings[chosen];
     let residuals = path.residuals[kernel].clone();
+    let yardstick = yardstick.clone();
     Ok(Chosen { ridge, sigma, yardstick, squares, residuals, candidates })
 }
 

@@ -16,10 +16,12 @@ pub(crate) struct Residuals<'a> {
     pub(crate) weights: &'a [f64],
 }
 
-/// What a squared residual costs: itself, up to a bound.
-#[derive(Clone, Copy, Debug)]
+/// What a squared residual costs: itself, up to a bound; of rows that are trusted, without one.
+#[derive(Clone, Debug)]
 pub(crate) struct Yardstick {
     bound: f64,
+    /// By row; empty where nothing is known about them.
+    trusted: Vec<bool>,
 }
 
 /// 0/1 outputs may be off by more than 2 only where the model itself is wild: one such row must not
@@ -39,35 +41,48 @@ const LEAST_SPREAD: f64 = 0.2;
 
 impl Yardstick {
     /// Plain squares.
-    pub(crate) const SQUARES: Self = Self { bound: f64::INFINITY };
+    pub(crate) const SQUARES: Self = Self { bound: f64::INFINITY, trusted: Vec::new() };
 
     /// For the rows of these settings, which are the same rows in the same order.
     pub(crate) fn new(settings: &[Residuals<'_>], judge: Judge, robust: bool) -> Self {
         match judge {
-            Judge::Classes => Self { bound: CLASSES_BOUND },
-            Judge::Residuals if robust => Self { bound: cut(settings).powi(2) },
+            Judge::Classes => Self { bound: CLASSES_BOUND, trusted: Vec::new() },
+            Judge::Residuals if robust => {
+                Self { bound: cut(settings).powi(2), trusted: Vec::new() }
+            }
             Judge::Residuals => Self::SQUARES,
         }
     }
 
-    pub(crate) fn cost(self, square: f64) -> f64 {
-        square.min(self.bound)
+    /// This yardstick for rows with these sample weights, found by models that have not seen them. Where
+    /// others come near to a target and a setting does not, the setting is wrong and not the row.
+    pub(crate) fn trusting(&self, weights: &[f64]) -> Self {
+        Self { bound: self.bound, trusted: weights.iter().map(|&weight| weight >= 0.5).collect() }
+    }
+
+    fn cost(&self, row: usize, square: f64) -> f64 {
+        if self.trusted.get(row).copied().unwrap_or(false) {
+            square
+        } else {
+            square.min(self.bound)
+        }
     }
 
     /// The weighted mean cost.
-    pub(crate) fn mean(self, squares: &[f64], weights: &[f64]) -> f64 {
+    pub(crate) fn mean(&self, squares: &[f64], weights: &[f64]) -> f64 {
         let (mut sum, mut total) = (0.0, 0.0);
-        for (&square, weight) in squares.iter().zip(weights) {
-            sum += weight * self.cost(square);
+        for (row, (&square, weight)) in squares.iter().zip(weights).enumerate() {
+            sum += weight * self.cost(row, square);
             total += weight;
         }
         sum / total
     }
 
     /// The mean excess of one setting's costs over another's, and its standard error.
-    pub(crate) fn excess(self, of: &[f64], over: &[f64], weights: &[f64]) -> (f64, f64) {
+    pub(crate) fn excess(&self, of: &[f64], over: &[f64], weights: &[f64]) -> (f64, f64) {
+        let costs = of.iter().zip(over).enumerate();
         let differences: Vec<f64> =
-            of.iter().zip(over).map(|(&a, &b)| self.cost(a) - self.cost(b)).collect();
+            costs.map(|(row, (&a, &b))| self.cost(row, a) - self.cost(row, b)).collect();
         let (mean, deviation) = statistics::mean_and_deviation(&differences, Some(weights));
         (mean, deviation / weights.iter().sum::<f64>().sqrt())
     }
