@@ -14,6 +14,58 @@ use faer::{Accum, Mat, MatRef, Par};
 /// 1 - h is a difference, with an error of about |R| eps / gamma at worst: below this it says nothing.
 const LEAST_FREEDOM: f64 = 1e-3;
 
+/// The networks that begin one network, all solved by its factor.
+pub(crate) struct Nested {
+    /// F^-1 U', a column for each row of U.
+    v: Mat<f64>,
+    /// F^-1 P.
+    c: Mat<f64>,
+}
+
+impl Nested {
+    /// For the rows `u`, which need not be those of the equations; N L^2 flops.
+    pub(crate) fn new(
+        equations: &NormalEquations,
+        factor: &Factor,
+        u: MatRef<'_, f64>,
+        par: Par,
+    ) -> Self {
+        let mut v = u.transpose().to_owned();
+        factor.solve_lower_in_place(v.as_mut(), par);
+        let mut c = equations.p().to_owned();
+        factor.solve_lower_in_place(c.as_mut(), par);
+        Self { v, c }
+    }
+
+    /// Outputs and |v_i|^2 of all rows, for one network of so many nodes after another; sizes ascend.
+    pub(crate) fn visit(
+        &self,
+        sizes: &[usize],
+        par: Par,
+        mut visitor: impl FnMut(usize, MatRef<'_, f64>, &[f64]),
+    ) {
+        let (rows, mut from) = (self.v.ncols(), 0);
+        let mut outputs = Mat::zeros(rows, self.c.ncols());
+        let mut lengths = vec![0.0; rows];
+        for (place, &size) in sizes.iter().enumerate() {
+            let nodes = size - from;
+            let part = self.v.subrows(from, nodes);
+            let c = self.c.subrows(from, nodes);
+            product(outputs.as_mut(), Accum::Add, part.transpose(), c, par);
+            for (length, column) in lengths.iter_mut().zip(part.col_iter()) {
+                *length += column.iter().map(|value| value * value).sum::<f64>();
+            }
+            from = size;
+            visitor(place, outputs.as_ref(), &lengths);
+        }
+    }
+}
+
+/// 1 - h for a row of this weight and |v|^2; `None` where it says nothing.
+pub(crate) fn freedom(weight: f64, length: f64) -> Option<f64> {
+    Some(1.0 - weight * length).filter(|freedom| *freedom >= LEAST_FREEDOM)
+}
+
 /// The leave-one-out squared residual norms of every row, for every size; `None` where a row has the
 /// model to itself (h = 1), so that nothing is known about its prediction without it.
 ///
@@ -28,33 +80,18 @@ pub(crate) fn left_out_squares(
     par: Par,
 ) -> Result<Vec<Option<Vec<f64>>>> {
     let factor = Factor::new(equations.r().to_owned(), ridge, par)?;
-    let mut v = u.transpose().to_owned();
-    factor.solve_lower_in_place(v.as_mut(), par);
-    let mut c = equations.p().to_owned();
-    factor.solve_lower_in_place(c.as_mut(), par);
-
-    let (rows, mut from) = (u.nrows(), 0);
-    let mut outputs = Mat::zeros(rows, y.ncols());
-    let mut leverage = vec![0.0; rows];
     let mut results = Vec::with_capacity(sizes.len());
-    for &size in sizes {
-        let nodes = size - from;
-        let part = v.subrows(from, nodes);
-        product(outputs.as_mut(), Accum::Add, part.transpose(), c.subrows(from, nodes), par);
-        for (leverage, column) in leverage.iter_mut().zip(part.col_iter()) {
-            *leverage += column.squared_norm_l2();
-        }
-        from = size;
-        results.push(squares(&outputs, y, weights, &leverage));
-    }
+    Nested::new(equations, &factor, u, par).visit(sizes, par, |_, outputs, lengths| {
+        results.push(squares(outputs, y, weights, lengths));
+    });
     Ok(results)
 }
 
 fn squares(
-    outputs: &Mat<f64>,
+    outputs: MatRef<'_, f64>,
     y: MatRef<'_, f64>,
     weights: &[f64],
-    leverage: &[f64],
+    lengths: &[f64],
 ) -> Option<Vec<f64>> {
     let mut squares = vec![0.0; y.nrows()];
     for (outputs, y) in outputs.col_iter().zip(y.col_iter()) {
@@ -62,12 +99,8 @@ fn squares(
             *square += (y - f) * (y - f);
         }
     }
-    for ((square, weight), leverage) in squares.iter_mut().zip(weights).zip(leverage) {
-        let freedom = 1.0 - weight * leverage;
-        if freedom.is_nan() || freedom < LEAST_FREEDOM {
-            return None;
-        }
-        *square /= freedom * freedom;
+    for ((square, &weight), &length) in squares.iter_mut().zip(weights).zip(lengths) {
+        *square /= freedom(weight, length)?.powi(2);
     }
     Some(squares)
 }
