@@ -443,7 +443,7 @@ impl<'a> Sample<'a> {
 }
 
 /// Targets that are all the same leave nothing to learn, and no scale to judge by.
-fn check_varies(y: MatRef<'_, f64>, task: Task) -> Result<()> {
+pub(super) fn check_varies(y: MatRef<'_, f64>, task: Task) -> Result<()> {
     let constant = |column: usize| y.col(column).iter().all(|value| *value == y[(0, column)]);
     if task == Task::Regression && y.nrows() > 1 && (0..y.ncols()).all(constant) {
         return Err(Error::data(format!("one value in all {} rows of the target", y.nrows()))

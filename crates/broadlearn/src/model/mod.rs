@@ -8,6 +8,7 @@ mod member;
 mod choose;
 mod fit;
 mod ensemble;
+pub mod tune;
 mod predict;
 mod judge;
 mod learn;

@@ -17,6 +17,8 @@ mod losses;
 mod increments;
 // Several networks as one model.
 mod ensembles;
+// The search over a grid of settings.
+mod tuning;
 // Wrong input gives an error of the right category, never a panic.
 mod errors;
 // Model files: damage of any kind is detected, saving is atomic.
