@@ -53,6 +53,8 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Learn from a table and write a model
     Fit(Box<commands::fit::FitArgs>),
+    /// Search a grid of settings for the best ones, and write their model
+    Tune(Box<commands::tune::TuneArgs>),
     /// Predict the rows of a table with a model
     Predict(commands::predict::PredictArgs),
     /// Score a model on a table that has the target

@@ -121,6 +121,9 @@ fn new_bar(progress: &Progress) -> ProgressBar {
         None => bar.set_message(progress.stage),
         Some((member, count)) => bar.set_message(format!("{member}/{count} {}", progress.stage)),
     }
+    // Work that goes on from an earlier run has not been done in no time.
+    bar.set_position(progress.done);
+    bar.reset_eta();
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }

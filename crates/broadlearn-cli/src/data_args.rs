@@ -3,7 +3,9 @@
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::live_input::LiveInput;
-use broadlearn::data::{Format, Kind, ReadOptions, Schema, Surprises, TableReader};
+use broadlearn::data::{
+    Format, Kind, ReadOptions, Roles, Schema, Surprises, TableReader, Task, TrainingData,
+};
 use broadlearn::{Error, Model};
 use clap::{Args, ValueEnum};
 use std::io::Read;
@@ -92,6 +94,77 @@ impl DataArgs {
             kinds: self.text.iter().map(|column| (column.clone(), Kind::Text)).collect(),
             live: false,
         }
+    }
+}
+
+/// What the columns of a training table are.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Columns")]
+pub(crate) struct ColumnArgs {
+    /// Columns that are not used (repeatable)
+    #[arg(long, value_name = "COLUMN")]
+    ignore: Vec<String>,
+    /// A column of sample weights
+    #[arg(long, value_name = "COLUMN")]
+    weight: Option<String>,
+    /// What the target is [default: found by looking]
+    #[arg(long, value_enum)]
+    task: Option<TaskName>,
+    /// Leave out rows without a target
+    #[arg(long)]
+    pub(crate) drop_missing_target: bool,
+    /// Text columns with more levels are refused
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    max_categories: usize,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TaskName {
+    Regression,
+    Classification,
+}
+
+impl ColumnArgs {
+    /// The task, if it was said.
+    pub(crate) fn task(&self) -> Option<Task> {
+        self.task.map(|task| match task {
+            TaskName::Regression => Task::Regression,
+            TaskName::Classification => Task::Classification,
+        })
+    }
+
+    /// Reads a training table and says what was found.
+    pub(crate) fn read(
+        &self,
+        path: &Path,
+        target: &[String],
+        table: &DataArgs,
+        context: &Context,
+    ) -> Result<TrainingData, Fault> {
+        let roles = Roles {
+            target: target.to_vec(),
+            ignore: self.ignore.clone(),
+            weight: self.weight.clone(),
+            task: self.task(),
+            drop_missing_target: self.drop_missing_target,
+            max_categories: self.max_categories,
+        };
+        let data = TrainingData::read(&mut table.open(path)?, &roles, &mut context.observer())?;
+        context.end_progress();
+        if data.dropped() > 0 {
+            context.say(format_args!(
+                "left out {} without a target",
+                crate::format::plural(data.dropped() as u64, "row")
+            ));
+        }
+        if self.task.is_none() {
+            context.say(format_args!(
+                "{} of {} (force another task with --task)",
+                data.target().task().name(),
+                data.target().names().join(", ")
+            ));
+        }
+        Ok(data)
     }
 }
 

@@ -25,6 +25,7 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Fit(args) => commands::fit::run(&args, &context),
+        Command::Tune(args) => commands::tune::run(&args, &context),
         Command::Predict(args) => commands::predict::run(&args, &context),
         Command::Evaluate(args) => commands::evaluate::run(&args, &context),
         Command::Audit(args) => commands::audit::run(&args, &context),

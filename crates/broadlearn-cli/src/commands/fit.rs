@@ -3,10 +3,10 @@
 use super::update::read_by_schema;
 use super::{evaluate, inspect};
 use crate::context::{self, Context};
-use crate::data_args::{DataArgs, load_model, warn_of};
+use crate::data_args::{ColumnArgs, DataArgs, load_model, warn_of};
 use crate::fault::Fault;
 use crate::{format, output};
-use broadlearn::data::{Roles, Samples, TableReader, Targets, Task, TrainingData, split};
+use broadlearn::data::{Samples, TableReader, Targets, Task, split};
 use broadlearn::evaluate::{Metrics, metrics::Scorer};
 use broadlearn::features::{Activation, Recipe};
 use broadlearn::model::{Member, Training};
@@ -55,21 +55,8 @@ pub(crate) struct FitArgs {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
-    /// Columns that are not used (repeatable)
-    #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
-    ignore: Vec<String>,
-    /// A column of sample weights
-    #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
-    weight: Option<String>,
-    /// What the target is [default: found by looking]
-    #[arg(long, value_enum, help_heading = "Columns")]
-    task: Option<TaskName>,
-    /// Leave out rows without a target
-    #[arg(long, help_heading = "Columns")]
-    drop_missing_target: bool,
-    /// Text columns with more levels are refused
-    #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Columns")]
-    max_categories: usize,
+    #[command(flatten)]
+    columns: ColumnArgs,
 
     /// What is minimised
     #[arg(long, value_enum, default_value_t = LossName::Correntropy, help_heading = "Learning")]
@@ -145,7 +132,7 @@ pub(crate) struct FitArgs {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum LossName {
+pub(super) enum LossName {
     /// Robust: rows with wild targets get hardly any weight (C-BLS)
     Correntropy,
     /// Every target is believed (BLS)
@@ -165,12 +152,6 @@ enum LossName {
 /// The defaults of --shape and --mixture.
 const SHAPE: f64 = 1.0;
 const MIXTURE: (f64, f64) = (0.8, 4.0);
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum TaskName {
-    Regression,
-    Classification,
-}
 
 /// A number, or to be chosen, or none at all.
 #[derive(Clone, Copy, Debug)]
@@ -222,7 +203,7 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// A parser for one of the library's enumerations.
-fn names<T: Copy + Send + Sync + 'static, const N: usize>(
+pub(super) fn names<T: Copy + Send + Sync + 'static, const N: usize>(
     all: [T; N],
     name: fn(T) -> &'static str,
 ) -> impl TypedValueParser<Value = T> {
@@ -249,23 +230,7 @@ pub(crate) fn run(args: &FitArgs, context: &Context) -> Result<(), Fault> {
         return run_like(path, test, begun, args, context);
     }
 
-    let mut reader = args.table.open(&args.data)?;
-    let data = TrainingData::read(&mut reader, &args.roles(), &mut context.observer())?;
-    context.end_progress();
-    if data.dropped() > 0 {
-        context.say(format_args!(
-            "left out {} without a target",
-            format::plural(data.dropped() as u64, "row")
-        ));
-    }
-    if args.task.is_none() {
-        context.say(format_args!(
-            "{} of {} (force another task with --task)",
-            data.target().task().name(),
-            data.target().names().join(", ")
-        ));
-    }
-
+    let data = args.columns.read(&args.data, &args.target, &args.table, context)?;
     let (train, held_out, schema) = match args.holdout {
         Some(share) => {
             let (train, test) = split(data.len(), share, args.seed);
@@ -300,7 +265,7 @@ pub(crate) fn run(args: &FitArgs, context: &Context) -> Result<(), Fault> {
         scores.insert(0, score("held-out rows", &model, samples)?);
     }
     if let Some(reader) = test {
-        let metrics = evaluate::score(&model, reader, args.drop_missing_target, context)?;
+        let metrics = evaluate::score(&model, reader, args.columns.drop_missing_target, context)?;
         scores.insert(0, Score { rows: "test rows", metrics });
     }
     save(&model, &args.model)?;
@@ -327,7 +292,7 @@ fn run_like(
         parent.schema(),
         std::slice::from_ref(&args.data),
         false,
-        args.drop_missing_target,
+        args.columns.drop_missing_target,
         &args.table,
         context,
     )?;
@@ -338,7 +303,7 @@ fn run_like(
     context.end_progress();
     let mut scores = vec![score("training rows", &model, &train)?];
     if let Some(reader) = test {
-        let metrics = evaluate::score(&model, reader, args.drop_missing_target, context)?;
+        let metrics = evaluate::score(&model, reader, args.columns.drop_missing_target, context)?;
         scores.insert(0, Score { rows: "test rows", metrics });
     }
     save(&model, &args.model)?;
@@ -349,20 +314,6 @@ fn run_like(
 }
 
 impl FitArgs {
-    fn roles(&self) -> Roles {
-        Roles {
-            target: self.target.clone(),
-            ignore: self.ignore.clone(),
-            weight: self.weight.clone(),
-            task: self.task.map(|task| match task {
-                TaskName::Regression => Task::Regression,
-                TaskName::Classification => Task::Classification,
-            }),
-            drop_missing_target: self.drop_missing_target,
-            max_categories: self.max_categories,
-        }
-    }
-
     fn settings(&self) -> Result<Settings, Fault> {
         let mut settings = self
             .recipe
@@ -413,10 +364,7 @@ impl FitArgs {
             Automatic::PseudoInverse => settings.pseudo_inverse(),
         };
         // Wrong settings are said before a long file is read; both tasks agree on all but scalers.
-        let task = self.task.map_or(Task::Regression, |task| match task {
-            TaskName::Regression => Task::Regression,
-            TaskName::Classification => Task::Classification,
-        });
+        let task = self.columns.task().unwrap_or(Task::Regression);
         settings.clone().check(task)?;
         Ok(settings)
     }
@@ -433,20 +381,26 @@ impl FitArgs {
         if self.mixture.is_some() && !matches!(self.loss, LossName::Mixture) {
             return Err(misplaced("mixture", "mixture").into());
         }
-        Ok(match self.loss {
-            LossName::Squared => None,
-            LossName::Correntropy => Some(RobustLoss::Correntropy),
-            LossName::Huber => Some(RobustLoss::Huber),
-            LossName::Absolute => Some(RobustLoss::Absolute),
-            LossName::Bisquare => Some(RobustLoss::Bisquare),
-            LossName::Generalised => {
-                Some(RobustLoss::Generalised { shape: self.shape.unwrap_or(SHAPE) })
-            }
-            LossName::Mixture => {
-                let (share, ratio) = self.mixture.unwrap_or(MIXTURE);
-                Some(RobustLoss::Mixture { share, ratio })
-            }
-        })
+        Ok(self.loss.robust(self.shape.unwrap_or(SHAPE), self.mixture.unwrap_or(MIXTURE)))
+    }
+}
+
+impl LossName {
+    /// The loss with its usual shape; `None` for the squared one.
+    pub(super) fn usual(self) -> Option<RobustLoss> {
+        self.robust(SHAPE, MIXTURE)
+    }
+
+    fn robust(self, shape: f64, (share, ratio): (f64, f64)) -> Option<RobustLoss> {
+        match self {
+            Self::Squared => None,
+            Self::Correntropy => Some(RobustLoss::Correntropy),
+            Self::Huber => Some(RobustLoss::Huber),
+            Self::Absolute => Some(RobustLoss::Absolute),
+            Self::Bisquare => Some(RobustLoss::Bisquare),
+            Self::Generalised => Some(RobustLoss::Generalised { shape }),
+            Self::Mixture => Some(RobustLoss::Mixture { share, ratio }),
+        }
     }
 }
 

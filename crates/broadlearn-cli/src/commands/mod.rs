@@ -14,4 +14,5 @@ pub(crate) mod merge;
 pub(crate) mod predict;
 pub(crate) mod refine;
 mod stream;
+pub(crate) mod tune;
 mod update;

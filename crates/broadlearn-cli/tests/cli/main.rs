@@ -9,5 +9,7 @@ mod basics;
 mod updates;
 // Ensembles: fit --members.
 mod ensembles;
+// The search over a grid.
+mod tuning;
 // Suspicious rows.
 mod audit;
