@@ -35,9 +35,18 @@ pub(super) struct Sums {
     weight: f64,
 }
 
+/// The share of rows that may have some part of the model to themselves.
+const MOST_OWNERS: f64 = 0.01;
+
+fn means(y: MatRef<'_, f64>) -> Vec<f64> {
+    y.col_iter().map(|column| column.iter().sum::<f64>() / y.nrows() as f64).collect()
+}
+
 impl Judge<'_> {
     /// Adds rows: targets and outputs as the solver sees them. A row of which `freedom` is f has the
-    /// residual (y - output) / f without itself; where there is none, nothing can be said.
+    /// residual (y - output) / f without itself. Where there is none, the row has some part of the model
+    /// to itself, as the only row of its category does: it counts as if the mean of all had been
+    /// predicted. `None` if that is so for many rows.
     pub(super) fn add(
         &self,
         sums: &mut Sums,
@@ -46,12 +55,24 @@ impl Judge<'_> {
         user: Option<&[f64]>,
         freedom: impl Fn(usize) -> Option<f64>,
     ) -> Option<()> {
+        let mut mean: Option<Vec<f64>> = None;
+        let mut owners = 0;
         for row in 0..y.nrows() {
-            let freedom = freedom(row)?;
+            let freedom = freedom(row);
+            if freedom.is_none() {
+                owners += 1;
+                if owners as f64 > MOST_OWNERS * y.nrows() as f64 {
+                    return None;
+                }
+                mean.get_or_insert_with(|| means(y));
+            }
             let (mut cost, mut square, mut best) = (0.0, 0.0, (0, f64::NEG_INFINITY));
             let mut given = 0;
             for j in 0..y.ncols() {
-                let residual = (y[(row, j)] - outputs[(row, j)]) / freedom;
+                let residual = match (freedom, &mean) {
+                    (None, Some(mean)) => y[(row, j)] - mean[j],
+                    (freedom, _) => (y[(row, j)] - outputs[(row, j)]) / freedom.unwrap_or(1.0),
+                };
                 cost += (residual * self.to_yardstick[j]).powi(2);
                 square += (residual * self.to_target[j]).powi(2);
                 let output = y[(row, j)] - residual;
@@ -78,5 +99,32 @@ impl Judge<'_> {
         };
         let judged = Judged { score: sums.cost / sums.weight, metric };
         (judged.score.is_finite() && judged.metric.is_finite()).then_some(judged)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use faer::Mat;
+
+    #[test]
+    fn a_row_with_a_node_to_itself_counts_as_predicted_by_the_mean() {
+        let judge = Judge {
+            task: Task::Regression,
+            yardstick: Yardstick::SQUARES,
+            to_yardstick: &[1.0],
+            to_target: &[1.0],
+        };
+        let y = Mat::from_fn(200, 1, |i, _| i as f64);
+        let add = |owners: usize| {
+            let mut sums = Sums::default();
+            let freedom = |row: usize| (row >= owners).then_some(0.5);
+            judge.add(&mut sums, y.as_ref(), y.as_ref(), None, freedom)?;
+            judge.judged(sums)
+        };
+        assert_eq!(add(0).map(|judged| judged.score), Some(0.0));
+        let two = add(2).map(|judged| judged.score);
+        assert_eq!(two, Some((99.5 * 99.5 + 98.5 * 98.5) / 200.0));
+        assert!(add(3).is_none());
     }
 }
