@@ -286,7 +286,7 @@ mod tests {
 
     const JUDGE: Judge<'static> = Judge {
         task: Task::Regression,
-        yardstick: Yardstick::SQUARES,
+        yardstick: &Yardstick::SQUARES,
         to_yardstick: &[1.0],
         to_target: &[2.0],
     };

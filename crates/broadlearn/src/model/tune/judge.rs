@@ -19,7 +19,7 @@ pub struct Judged {
 /// In which units residuals count, and how much.
 pub(super) struct Judge<'a> {
     pub(super) task: Task,
-    pub(super) yardstick: Yardstick,
+    pub(super) yardstick: &'a Yardstick,
     /// By output: a residual of the scaled target times this is one in the units of the yardstick, ...
     pub(super) to_yardstick: &'a [f64],
     /// ... and times this in those of the target.
@@ -84,7 +84,7 @@ impl Judge<'_> {
                 }
             }
             let weight = user.map_or(1.0, |user| user[row]);
-            sums.cost += weight * self.yardstick.cost(cost);
+            sums.cost += weight * self.yardstick.bounded(cost);
             sums.squares += weight * square / y.ncols() as f64;
             sums.hits += if best.0 == given { weight } else { 0.0 };
             sums.weight += weight;
@@ -111,7 +111,7 @@ mod tests {
     fn a_row_with_a_node_to_itself_counts_as_predicted_by_the_mean() {
         let judge = Judge {
             task: Task::Regression,
-            yardstick: Yardstick::SQUARES,
+            yardstick: &Yardstick::SQUARES,
             to_yardstick: &[1.0],
             to_target: &[1.0],
         };

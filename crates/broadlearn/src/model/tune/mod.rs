@@ -348,7 +348,7 @@ impl Tuning {
                     ready.par_iter_mut().for_each(|one| {
                         let judge = Judge {
                             task: sample.task,
-                            yardstick: sample.yardstick,
+                            yardstick: &sample.yardstick,
                             to_yardstick: &one.to_yardstick,
                             to_target: &one.to_target,
                         };
@@ -539,7 +539,7 @@ impl Tuning {
         let ones = vec![1.0; sample.unit.len()];
         let judge = Judge {
             task: sample.task,
-            yardstick: sample.yardstick,
+            yardstick: &sample.yardstick,
             to_yardstick: &sample.unit,
             to_target: &ones,
         };

@@ -60,6 +60,11 @@ impl Yardstick {
         Self { bound: self.bound, trusted: weights.iter().map(|&weight| weight >= 0.5).collect() }
     }
 
+    /// What a squared residual costs, of a row about which nothing is known.
+    pub(crate) fn bounded(&self, square: f64) -> f64 {
+        square.min(self.bound)
+    }
+
     fn cost(&self, row: usize, square: f64) -> f64 {
         if self.trusted.get(row).copied().unwrap_or(false) {
             square
