@@ -45,8 +45,8 @@ const MOST_NETWORK_ROWS: usize = 10_000;
 /// A usual processor does this many flops a second. A budget of seconds is one of flops, so that the same
 /// budget gives the same model everywhere.
 const USUAL_SPEED: f64 = 2e10;
-/// Steps that a robust fit takes, about.
-const USUAL_STEPS: f64 = 12.0;
+/// Solves with the rows that are looked at which cross-fitted weights take.
+const CROSS_FITS: f64 = 5.0;
 
 /// Settings in which nothing is open, and where the fit begins.
 pub(super) struct Decision {
@@ -176,10 +176,10 @@ impl CheckedSettings {
         let n = rows as f64;
         let seconds = self.budget.unwrap_or(1.0 + n / 2000.0);
         let looked_at = (NETWORK_ROWS as f64 + n / 10.0).min(MOST_NETWORK_ROWS as f64).min(n);
-        let steps = if self.criterion == Criterion::Squared { 1.0 } else { USUAL_STEPS };
+        let cross_fits = if self.criterion == Criterion::Squared { 0.0 } else { CROSS_FITS };
         // Three ridges a finalist and two more, each with as much work again for the smaller sizes.
         let factors = (FINALISTS * 3 + 2) as f64 * 1.3;
-        let nodes = (seconds * USUAL_SPEED / (steps * n + factors * looked_at)).sqrt();
+        let nodes = (seconds * USUAL_SPEED / (2.0 * n + (factors + cross_fits) * looked_at)).sqrt();
         // More nodes than rows bring nothing that a wider gain does not.
         (nodes as usize).clamp(SIZES[0], rows.max(SIZES[0])).min(Network::MAX_WIDTH / 2)
     }

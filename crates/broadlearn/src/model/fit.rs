@@ -192,19 +192,10 @@ impl CheckedSettings {
                 _ => Loss::Squared,
             };
             let result = match (loss, start) {
-                (Loss::Robust { .. }, Some(start)) if start.rows.len() == state.len() => {
+                (Loss::Robust { .. }, Some(start)) => {
                     report(observer, "cross-fitting", 0, None)?;
-                    let residuals = start.residuals(state, y, ridge)?;
+                    let residuals = start.residuals(&system, ridge)?;
                     self.cross_fitted(&system, residuals.as_ref(), loss, ridge, user)
-                }
-                (Loss::Robust { kind, sigma }, Some(start)) => {
-                    let outputs = start.outputs(&system, state, ridge)?;
-                    let method = self.fixed_point(kind, linear);
-                    method.go_on(outputs, &system, sigma, ridge, user, observer).and_then(
-                        |(solution, weights, report)| {
-                            self.solved(&system, solution, Some(weights), user, report)
-                        },
-                    )
                 }
                 _ => self.solve_for(&system, loss, ridge, user, linear, observer),
             };

@@ -20,26 +20,15 @@ pub(crate) struct HonestWeights {
 }
 
 impl HonestWeights {
-    /// The outputs, for all rows, of a solution with these weights.
-    pub(crate) fn outputs(
-        &self,
-        system: &System<'_>,
-        state: &StateRows<'_>,
-        ridge: f64,
-    ) -> Result<Mat<f64>> {
-        let all: Vec<usize> = (0..self.rows.len()).collect();
-        system.outputs(self.solve(&all, state, system.y(), ridge)?.as_ref())
-    }
-
-    /// The residuals of all rows, each from a model of other rows; 5 solves of four fifths of the rows.
-    /// All rows must have weights.
-    pub(crate) fn residuals(
-        &self,
-        state: &StateRows<'_>,
-        y: MatRef<'_, f64>,
-        ridge: f64,
-    ) -> Result<Mat<f64>> {
+    /// The residuals of all rows, each from a model of other rows: of rows with weights from models of
+    /// four fifths of these, of any others from a model of all that have weights. 5 or 6 solves.
+    pub(crate) fn residuals(&self, system: &System<'_>, ridge: f64) -> Result<Mat<f64>> {
+        let (state, y) = (system.state(), system.y());
         let mut residuals = y.to_owned();
+        if self.rows.len() < y.nrows() {
+            let all: Vec<usize> = (0..self.rows.len()).collect();
+            residuals -= system.outputs(self.solve(&all, state, y, ridge)?.as_ref())?;
+        }
         for fold in 0..FOLDS {
             let (test, train): (Vec<usize>, Vec<usize>) =
                 (0..self.rows.len()).partition(|place| place % FOLDS == fold);
@@ -50,7 +39,7 @@ impl HonestWeights {
             product(outputs.as_mut(), Accum::Replace, u.as_ref(), w.as_ref(), parallelism());
             for (place, &row) in test.iter().enumerate() {
                 for column in 0..y.ncols() {
-                    residuals[(row, column)] -= outputs[(place, column)];
+                    residuals[(row, column)] = y[(row, column)] - outputs[(place, column)];
                 }
             }
         }

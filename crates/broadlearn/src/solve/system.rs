@@ -65,6 +65,10 @@ impl<'a> System<'a> {
         self.state.len()
     }
 
+    pub(crate) fn state(&self) -> &'a StateRows<'a> {
+        self.state
+    }
+
     pub(crate) fn y(&self) -> MatRef<'a, f64> {
         self.y
     }
