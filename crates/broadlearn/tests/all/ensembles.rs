@@ -284,7 +284,7 @@ fn ten_networks_are_better_than_one() {
         let (together, alone) = together_and_alone(&settings.enhancement_nodes(100), 0);
         assert!(together < alone, "{together} {alone}");
     }
-    // Small ones differ more.
+    // Small ones differ more. The bound follows our own output (0.934): it guards against a change, no more.
     let small = rich().sigma(1.0).enhancement_nodes(30);
     let ratios = (0..4).map(|seed| {
         let (together, alone) = together_and_alone(&small, seed);
