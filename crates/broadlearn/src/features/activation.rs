@@ -47,4 +47,14 @@ impl Activation {
             Self::Identity => {}
         }
     }
+
+    /// The slope of the function where its value is `value`.
+    pub(super) fn slope(self, value: f64) -> f64 {
+        match self {
+            Self::Tanh => 1.0 - value * value,
+            Self::Sigmoid => value * (1.0 - value),
+            Self::Relu => f64::from(u8::from(value > 0.0)),
+            Self::Identity => 1.0,
+        }
+    }
 }

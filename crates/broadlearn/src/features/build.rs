@@ -118,6 +118,13 @@ impl Builder<'_> {
             Some(gain) => Layer::normal(width, wanted, gain, &mut stream),
             None => Layer::uniform(width, wanted, &mut stream),
         };
+        if let Some(relevance) = &enhancement.relevance {
+            if relevance.len() != width {
+                return Err(Error::setting("relevance", format!("{} factors", relevance.len()))
+                    .expected(format!("{width}, one for each input of the network")));
+            }
+            scale_rows(layer.weights.as_mut(), relevance);
+        }
         if enhancement.orthonormal {
             let stacked = Mat::from_fn(width + 1, nodes, |i, j| {
                 if i < width { layer.weights[(i, j)] } else { layer.bias[j] / BIAS_INPUT }

@@ -93,7 +93,7 @@ impl FeatureMap {
     }
 
     /// The columns of U that hold the feature groups of these ordinals; neighbours are joined.
-    fn feature_columns(&self, ordinals: &Range<usize>) -> Vec<Range<usize>> {
+    pub(super) fn feature_columns(&self, ordinals: &Range<usize>) -> Vec<Range<usize>> {
         let mut columns: Vec<Range<usize>> = Vec::new();
         let (mut start, mut ordinal) = (0, 0);
         for group in &self.groups {

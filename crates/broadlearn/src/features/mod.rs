@@ -10,6 +10,7 @@ pub mod map;
 pub(crate) mod build;
 pub mod draw;
 mod orthonormal;
+mod slopes;
 mod sparse_autoencoder;
 pub(crate) mod vector_math;
 

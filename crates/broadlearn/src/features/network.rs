@@ -46,6 +46,7 @@ impl Recipe {
             nodes: 200,
             activation: Activation::Tanh,
             gain: None,
+            relevance: None,
             orthonormal: false,
             shrink: None,
         };
@@ -84,7 +85,7 @@ pub enum Features {
 }
 
 /// The second layer: H = xi(Z Wh + bh).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Enhancement {
     /// The number of nodes, N_e in the paper; may be 0.
@@ -94,6 +95,10 @@ pub struct Enhancement {
     /// Normal weights of standard deviation gain / sqrt(inputs) and biases uniform in
     /// [-gain, gain]; without a gain, weights uniform in [-1, 1] and biases in [-0.1, 0.1].
     pub gain: Option<f64>,
+    /// If given, one factor per input: the weights that multiply it are this much larger. Found on the
+    /// training rows together with the gain; only where nodes read the inputs directly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relevance: Option<Vec<f64>>,
     /// Whether the weights are orthonormalised.
     pub orthonormal: bool,
     /// If given, weights are multiplied so that the largest argument of xi on the training rows
@@ -239,6 +244,13 @@ impl Network {
             }
         }
         finite_positive("gain", self.enhancement.gain)?;
+        if let Some(relevance) = &self.enhancement.relevance {
+            let sound = |factor: &f64| *factor >= 0.0 && factor.is_finite();
+            if !relevance.iter().all(sound) || self.features != Features::Inputs {
+                return Err(Error::setting("relevance", "factors that this network cannot use")
+                    .expected("numbers from 0 on, in a network that reads its inputs directly"));
+            }
+        }
         finite_positive("shrink", self.enhancement.shrink)?;
         if self.width(0) > Self::MAX_WIDTH {
             return Err(Error::setting("nodes", self.width(0))

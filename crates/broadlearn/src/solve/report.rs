@@ -38,6 +38,9 @@ pub struct NetworkCandidate {
     pub recipe: Recipe,
     /// The size of its random weights, where the recipe has one.
     pub gain: Option<f64>,
+    /// Whether inputs that matter more have larger random weights.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub relevance: bool,
     /// The number of enhancement nodes.
     pub enhancement_nodes: usize,
     /// The ridge gamma.

@@ -70,7 +70,7 @@ const ENOUGH: f64 = 1e-4;
 /// A path drops out if it is worse than the best by this many standard errors.
 const CLEARLY_WORSE: f64 = 2.5;
 /// A model that believes all rows must be better by this many standard errors to be believed.
-const CLEARLY_BETTER: f64 = 1.0;
+const CLEARLY_BETTER: f64 = 2.0;
 /// A wider kernel is preferred if it is not worse by more than this many standard errors: it believes
 /// more rows.
 const AS_GOOD: f64 = 0.5;

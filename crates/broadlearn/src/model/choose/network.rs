@@ -1,0 +1,216 @@
+//! The network and the ridge, by leave-one-out with the sample weights of the rows: designs are screened
+//! small, the best two grow while that helps.
+
+use super::super::settings::{CheckedSettings, Criterion};
+use super::sample::{Sample, Trial, least};
+use super::{Decision, network_rows};
+use crate::error::Result;
+use crate::features::{Network, Recipe};
+use crate::preprocess::Scaling;
+use crate::progress::{Observer, report};
+use crate::solve::automatic::RIDGES;
+
+/// Enhancement nodes of the network on which designs are screened.
+const SCREENING_NODES: usize = 200;
+/// Sizes of random weights that are tried.
+pub(super) const GAINS: [f64; 4] = [0.3, 0.7, 1.5, 3.0];
+/// Designs that go on from a round to the next.
+const FINALISTS: usize = 2;
+/// By how many halves the largest size of a round exceeds that of the round before.
+const GROWTH: usize = 5;
+const HALF_DECADE: f64 = 3.16;
+/// A larger ridge is preferred if it is not worse by more than this many standard errors.
+const AS_GOOD: f64 = 0.5;
+/// Numbers of enhancement nodes that are tried.
+const SIZES: [usize; 12] = [50, 100, 200, 400, 700, 1000, 1400, 2000, 2800, 4000, 5600, 8000];
+/// A usual processor does this many flops a second. A budget of seconds is one of flops, so that the same
+/// budget gives the same model everywhere.
+const USUAL_SPEED: f64 = 2e10;
+/// Solves with the rows that are looked at which cross-fitted weights take.
+const CROSS_FITS: f64 = 5.0;
+
+impl CheckedSettings {
+    /// The largest number of enhancement nodes that is tried.
+    pub(super) fn largest_network(&self, rows: usize) -> usize {
+        if !self.open.nodes {
+            return self.network.enhancement.nodes;
+        }
+        let n = rows as f64;
+        let seconds = self.budget.unwrap_or(1.0 + n / 2000.0);
+        let looked_at = network_rows(rows) as f64;
+        let cross_fits = if self.criterion == Criterion::Squared { 0.0 } else { CROSS_FITS };
+        // Three ridges a finalist and two more, each with as much work again for the smaller sizes.
+        let factors = (FINALISTS * 3 + 2) as f64 * 1.3;
+        let nodes = (seconds * USUAL_SPEED / (2.0 * n + (factors + cross_fits) * looked_at)).sqrt();
+        // More nodes than rows bring nothing that a wider gain does not.
+        (nodes as usize).clamp(SIZES[0], rows.max(SIZES[0])).min(Network::MAX_WIDTH / 2)
+    }
+
+    /// The settings that differ in what is open besides the number of nodes.
+    fn designs(&self) -> Vec<Self> {
+        let closed = self.closed();
+        let mut designs = match self.open.gain {
+            true => GAINS.iter().map(|&gain| closed.clone().with_gain(gain)).collect(),
+            false => vec![closed.clone()],
+        };
+        if self.open.recipe {
+            let recipe = Recipe::Classic;
+            let nodes = closed.network.enhancement.nodes;
+            let activation = closed.network.enhancement.activation;
+            let mut classic =
+                Self { recipe, network: recipe.network(), ..closed }.with_nodes(nodes);
+            classic.network.enhancement.activation = activation;
+            if self.input_scaling == Scaling::Standard {
+                classic.input_scaling = Scaling::MinMaxSymmetric;
+            }
+            designs.push(classic);
+        }
+        designs
+    }
+}
+
+impl Sample<'_> {
+    pub(super) fn choose_network(
+        &self,
+        settings: &CheckedSettings,
+        ridge: Option<f64>,
+        decision: &mut Decision,
+        observer: &mut Observer<'_>,
+    ) -> Result<()> {
+        if self.y.nrows() < 3 {
+            return Ok(());
+        }
+        let ridges = ridge.map_or_else(|| RIDGES.to_vec(), |ridge| vec![ridge]);
+        let mut designs = settings.designs();
+        let largest = settings.largest_network(self.all.nrows());
+        let sizes: Vec<usize> = match settings.open.nodes {
+            false => vec![largest],
+            true => SIZES.iter().copied().filter(|&size| size < largest).chain([largest]).collect(),
+        };
+        // All designs small, then the best of them larger and larger, while that helps. What ridge
+        // suits a network of one size is near to what suits the next.
+        let mut cap = if settings.open.nodes { SCREENING_NODES.min(largest) } else { largest };
+        let mut open: Vec<(usize, Vec<f64>)> =
+            (0..designs.len()).map(|design| (design, ridges.clone())).collect();
+        let mut trials: Vec<Trial> = Vec::new();
+        let mut round = 0;
+        while !open.is_empty() {
+            report(observer, "choosing the network", round, None)?;
+            round += 1;
+            let small: Vec<usize> = sizes.iter().copied().filter(|&size| size <= cap).collect();
+            for (design, ridges) in &open {
+                let found = self.trials(*design, &designs[*design], &small, ridges)?;
+                trials.retain(|trial| trial.design != *design || trial.nodes > cap);
+                trials.extend(found);
+            }
+            if round == 1 && settings.open.gain {
+                let leaders = self.leaders(&trials, &designs);
+                for (design, mut trial) in self.with_relevance(leaders, &small, &ridges)? {
+                    let place = designs.iter().position(|other| *other == design);
+                    trial.design = place.unwrap_or(designs.len());
+                    if place.is_none() {
+                        designs.push(design);
+                    }
+                    trials.push(trial);
+                }
+            }
+            if cap == largest {
+                break;
+            }
+            let leaders = self.finalists(&trials, &designs);
+            let larger_helps =
+                leaders.first().is_some_and(|first| Some(&first.nodes) == small.last());
+            open = match larger_helps {
+                true => leaders
+                    .iter()
+                    .map(|leader| (leader.design, neighbours(&ridges, leader.ridge)))
+                    .collect(),
+                false => Vec::new(),
+            };
+            cap = (cap * GROWTH / 2).min(largest);
+        }
+        decision.networks =
+            trials.iter().map(|trial| trial.candidate(&designs[trial.design])).collect();
+        let Some(best) = self.best(&trials) else { return Ok(()) };
+        decision.settings = designs[best.design].clone().with_nodes(best.nodes);
+        decision.ridge = Some(best.ridge);
+        if ridge.is_none() {
+            let near: Vec<f64> = (-1..=4).map(|k| best.ridge * HALF_DECADE.powi(k)).collect();
+            let finer = self.judged(best.design, &designs[best.design], &[best.nodes], &near)?;
+            decision.ridge = Some(self.tamest(&finer).map_or(best.ridge, |trial| trial.ridge));
+        }
+        Ok(())
+    }
+
+    /// The best trial of every gain.
+    fn leaders(
+        &self,
+        trials: &[Trial],
+        designs: &[CheckedSettings],
+    ) -> Vec<(CheckedSettings, Trial)> {
+        let places = (0..designs.len()).filter(|&d| designs[d].network.enhancement.gain.is_some());
+        places
+            .filter_map(|place| {
+                let own = trials.iter().filter(|trial| trial.design == place);
+                least(own).map(|trial| (designs[place].clone(), trial.clone()))
+            })
+            .collect()
+    }
+
+    /// The trial with the largest ridge among those that are as good as the best: where rows do not tell
+    /// the difference, the smaller weights extrapolate less wildly.
+    fn tamest<'t>(&self, trials: &'t [Trial]) -> Option<&'t Trial> {
+        let least = least(trials)?;
+        let as_good = |trial: &&Trial| {
+            let (mean, error) = self.excess(trial, least);
+            mean <= AS_GOOD * error
+        };
+        trials.iter().filter(as_good).max_by(|a, b| a.ridge.total_cmp(&b.ridge))
+    }
+
+    /// The best design so far, and the one to watch: the next larger gain, because a larger network
+    /// carries larger gains; otherwise the second best.
+    fn finalists<'t>(&self, trials: &'t [Trial], designs: &[CheckedSettings]) -> Vec<&'t Trial> {
+        let best_of = |design| least(trials.iter().filter(|trial| trial.design == design));
+        let mut leaders: Vec<&Trial> = (0..designs.len()).filter_map(best_of).collect();
+        leaders.sort_by(|a, b| a.score.total_cmp(&b.score));
+        let enhancement = |design: usize| &designs[design].network.enhancement;
+        let gain = |design: usize| enhancement(design).gain;
+        if let Some(first) = leaders.first() {
+            let larger = |leader: &&Trial| {
+                gain(leader.design) > gain(first.design)
+                    && enhancement(leader.design).relevance == enhancement(first.design).relevance
+            };
+            let next = leaders.iter().copied().filter(larger).min_by(|a, b| {
+                gain(a.design).partial_cmp(&gain(b.design)).unwrap_or(std::cmp::Ordering::Equal)
+            });
+            let second = next.filter(|_| gain(first.design).is_some()).or(leaders.get(1).copied());
+            return std::iter::once(*first).chain(second).collect();
+        }
+        leaders
+    }
+
+    /// The least score; of a part of the rows, the largest size of that design which is not clearly
+    /// worse: more rows carry more nodes.
+    fn best<'t>(&self, trials: &'t [Trial]) -> Option<&'t Trial> {
+        let least = least(trials)?;
+        if !self.partial {
+            return Some(least);
+        }
+        trials
+            .iter()
+            .filter(|trial| trial.design == least.design)
+            .filter(|trial| {
+                let (mean, error) = self.excess(trial, least);
+                mean <= error
+            })
+            .max_by_key(|trial| trial.nodes)
+            .or(Some(least))
+    }
+}
+
+/// A value of a grid, and those beside it.
+pub(super) fn neighbours(grid: &[f64], value: f64) -> Vec<f64> {
+    let place = grid.iter().position(|&other| other == value).unwrap_or(0);
+    grid[place.saturating_sub(1)..(place + 2).min(grid.len())].to_vec()
+}

@@ -1,0 +1,229 @@
+//! The rows that the choice looks at, and how a network is judged by them.
+
+use super::super::settings::CheckedSettings;
+use crate::error::Result;
+use crate::features::FeatureMap;
+use crate::features::build::build;
+use crate::linalg::{parallelism, select_rows};
+use crate::preprocess::{ScaledRows, Scaler, statistics};
+use crate::solve::NetworkCandidate;
+use crate::solve::automatic::Judge;
+use crate::solve::automatic::score::Yardstick;
+use crate::solve::factor::Factor;
+use crate::solve::nested::left_out_squares;
+use crate::solve::start::{L1_STEPS, Start, initial_outputs};
+use crate::solve::system::System;
+use crate::state::{NormalEquations, StateRows};
+use faer::{Mat, MatRef};
+
+/// Rows for which slopes are averaged.
+const SLOPE_ROWS: usize = 1000;
+
+/// The rows that are looked at, in random order, and what is known about them.
+pub(super) struct Sample<'a> {
+    pub(super) x: Mat<f64>,
+    pub(super) y: Mat<f64>,
+    pub(super) user: Option<Vec<f64>>,
+    /// Sample weights, the user's multiplied in.
+    pub(super) weights: Vec<f64>,
+    /// How much the residual of every row counts.
+    counts: Vec<f64>,
+    yardstick: Yardstick,
+    judge: Judge,
+    /// Whether there are more rows than these.
+    pub(super) partial: bool,
+    pub(super) all: MatRef<'a, f64>,
+}
+
+/// A network on the rows of a sample.
+pub(super) struct Mapped {
+    scaler: Scaler,
+    map: FeatureMap,
+    pub(super) u: Mat<f64>,
+}
+
+impl Mapped {
+    /// The number of leading columns of U that are linear in the inputs.
+    pub(super) fn linear(&self) -> usize {
+        self.map.leading_features()
+    }
+}
+
+/// A design at one size and ridge, with the squared leave-one-out residual of every row.
+#[derive(Clone)]
+pub(super) struct Trial {
+    /// Its place in the list of designs.
+    pub(super) design: usize,
+    pub(super) nodes: usize,
+    pub(super) ridge: f64,
+    squares: Vec<f64>,
+    pub(super) score: f64,
+}
+
+impl Trial {
+    pub(super) fn candidate(&self, design: &CheckedSettings) -> NetworkCandidate {
+        let enhancement = &design.network.enhancement;
+        NetworkCandidate {
+            recipe: design.recipe,
+            gain: enhancement.gain,
+            relevance: enhancement.relevance.is_some(),
+            enhancement_nodes: self.nodes,
+            ridge: self.ridge,
+            score: self.score,
+        }
+    }
+}
+
+/// The trial with the least score.
+pub(super) fn least<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Option<&'t Trial> {
+    trials.into_iter().min_by(|a, b| a.score.total_cmp(&b.score))
+}
+
+impl<'a> Sample<'a> {
+    pub(super) fn new(
+        x: MatRef<'a, f64>,
+        y: MatRef<'_, f64>,
+        user: Option<&[f64]>,
+        rows: &[usize],
+        judge: Judge,
+    ) -> Self {
+        let user: Option<Vec<f64>> = user.map(|user| rows.iter().map(|&row| user[row]).collect());
+        let weights = user.clone().unwrap_or_else(|| vec![1.0; rows.len()]);
+        Self {
+            x: select_rows(x, rows),
+            y: select_rows(y, rows),
+            user,
+            counts: weights.clone(),
+            weights,
+            yardstick: Yardstick::new(&[], judge, false),
+            judge,
+            partial: rows.len() < x.nrows(),
+            all: x,
+        }
+    }
+
+    pub(super) fn judge(&self) -> Judge {
+        self.judge
+    }
+
+    /// Takes the weights that a loss gives to the first rows; the others are looked at no more.
+    pub(super) fn learn(&mut self, mut weights: Vec<f64>, yardstick: &Yardstick) {
+        let count = weights.len();
+        self.yardstick = yardstick.trusting(&weights);
+        if let Some(user) = &mut self.user {
+            user.truncate(count);
+            weights.iter_mut().zip(user).for_each(|(weight, user)| *weight *= *user);
+        }
+        self.partial |= count < self.x.nrows();
+        self.x = self.x.subrows(0, count).to_owned();
+        self.y = self.y.subrows(0, count).to_owned();
+        self.counts.truncate(count);
+        self.weights = weights;
+    }
+
+    /// Rows that a robust fit of these settings misses by more than it usually does count for less: so
+    /// far nobody knows how large good residuals are, and Huber's weights do no harm.
+    pub(super) fn beware(&mut self, settings: &CheckedSettings, ridge: f64) -> Result<()> {
+        let state = StateRows::Whole(self.mapped(settings, self.x.nrows())?.u);
+        let system = System::new(&state, self.y.as_ref(), 1e-4, parallelism());
+        let user = self.user.as_deref();
+        let outputs = initial_outputs(&system, Start::L1, user, ridge, L1_STEPS)?;
+        let squares = system.squared_residuals(outputs.as_ref());
+        let norms: Vec<f64> = squares.iter().map(|square| square.sqrt()).collect();
+        let usual = 1.4826 * statistics::median(&norms, user).unwrap_or(0.0);
+        for (weight, norm) in self.weights.iter_mut().zip(norms) {
+            *weight *= if norm > usual { usual / norm } else { 1.0 };
+        }
+        self.counts.clone_from(&self.weights);
+        Ok(())
+    }
+
+    /// The network of these settings, and U of the first rows.
+    pub(super) fn mapped(&self, settings: &CheckedSettings, rows: usize) -> Result<Mapped> {
+        // Scalers see all rows, as they will in the end.
+        let scaler = Scaler::fit(settings.input_scaling, self.all, None);
+        let inputs = ScaledRows::new(self.x.subrows(0, rows), &scaler);
+        let user = self.user.as_deref().map(|user| &user[..rows]);
+        let map = build(&settings.network, &inputs, user, settings.seed)?;
+        let mut u = Mat::zeros(rows, map.width());
+        map.visit(&inputs, |range, block| {
+            u.as_mut().subrows_mut(range.start, range.len()).copy_from(block);
+            Ok(())
+        })?;
+        Ok(Mapped { scaler, map, u })
+    }
+
+    /// The best ridge of a design for every size.
+    pub(super) fn trials(
+        &self,
+        design: usize,
+        settings: &CheckedSettings,
+        sizes: &[usize],
+        ridges: &[f64],
+    ) -> Result<Vec<Trial>> {
+        let mut best: Vec<Option<Trial>> = vec![None; sizes.len()];
+        for trial in self.judged(design, settings, sizes, ridges)? {
+            let place = sizes.iter().position(|&size| size == trial.nodes).unwrap_or(0);
+            if best[place].as_ref().is_none_or(|best| trial.score <= best.score) {
+                best[place] = Some(trial);
+            }
+        }
+        Ok(best.into_iter().flatten().collect())
+    }
+
+    /// A design with every size and ridge that can be judged.
+    pub(super) fn judged(
+        &self,
+        design: usize,
+        settings: &CheckedSettings,
+        sizes: &[usize],
+        ridges: &[f64],
+    ) -> Result<Vec<Trial>> {
+        let most = sizes.iter().copied().max().unwrap_or(0);
+        let u = self.mapped(&settings.clone().with_nodes(most), self.x.nrows())?.u;
+        let before = u.ncols() - most;
+        let widths: Vec<usize> = sizes.iter().map(|size| before + size).collect();
+        let y = self.y.as_ref();
+        let equations = NormalEquations::of(u.clone(), y, Some(&self.weights));
+        let mut trials = Vec::new();
+        for &ridge in ridges {
+            let (u, par) = (u.as_ref(), parallelism());
+            let Ok(found) = left_out_squares(&equations, u, y, &self.weights, ridge, &widths, par)
+            else {
+                continue; // Not positive definite with so small a ridge.
+            };
+            for (squares, &nodes) in found.into_iter().zip(sizes) {
+                let Some(squares) = squares else { continue };
+                let score = self.yardstick.mean(&squares, &self.counts);
+                if score.is_finite() {
+                    trials.push(Trial { design, nodes, ridge, squares, score });
+                }
+            }
+        }
+        Ok(trials)
+    }
+
+    /// By how much the first trial is worse than the second, with its standard error.
+    pub(super) fn excess(&self, first: &Trial, second: &Trial) -> (f64, f64) {
+        self.yardstick.excess(&first.squares, &second.squares, &self.counts)
+    }
+
+    /// How strongly the outputs of a trial's model depend on each scaled input: the root of the mean
+    /// square of the slope; 0 for inputs that do not vary.
+    pub(super) fn slopes(&self, settings: &CheckedSettings, trial: &Trial) -> Result<Vec<f64>> {
+        let settings = settings.clone().with_nodes(trial.nodes);
+        let Mapped { scaler, map, u } = self.mapped(&settings, self.x.nrows())?;
+        let equations = NormalEquations::of(u, self.y.as_ref(), Some(&self.weights));
+        let factor = Factor::new(equations.r().to_owned(), trial.ridge, parallelism())?;
+        let w = factor.solve(equations.p(), parallelism());
+        let rows = SLOPE_ROWS.min(self.x.nrows());
+        let inputs = ScaledRows::new(self.x.as_ref(), &scaler);
+        let x = inputs.block(0..rows);
+        let mut slopes = map.mean_squared_slopes(x.as_ref(), w.as_ref());
+        for (slope, column) in slopes.iter_mut().zip(x.col_iter()) {
+            let constant = column.iter().all(|value| *value == column[0]);
+            *slope = if constant { 0.0 } else { slope.sqrt() };
+        }
+        Ok(slopes)
+    }
+}
