@@ -1,4 +1,5 @@
-"""What peers.py, audit.py and intervals.py share: one core for everybody, options, running broadlearn, output.
+"""What peers.py, audit.py, intervals.py and defaults.py share: one core for everybody, options, running broadlearn,
+output.
 
 Import it before NumPy: libraries read the number of threads when they are loaded.
 """
@@ -31,8 +32,9 @@ warnings.filterwarnings("ignore")
 os.environ["PYTHONWARNINGS"] = "ignore"
 
 
-def arguments(description, name, sets, quick):
-    """The options that all three benchmarks have. `sets`: in the order of the table; `quick`: those of --quick."""
+def arguments(description, name, sets, quick, splits=None):
+    """The options of these benchmarks. `sets`: in the order of the table; `quick`: those of --quick; `splits`:
+    how many unless --splits says it, an option of those that give a number here."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -62,7 +64,16 @@ def arguments(description, name, sets, quick):
         action="store_true",
         help="take from the .json file what is there of the other methods, and run only broadlearn and the rest",
     )
+    if splits is not None:
+        parser.add_argument(
+            "--splits", type=int, metavar="N", help=f"splits of each set, {splits} unless given or --quick"
+        )
     options = parser.parse_args()
+    if splits is not None:
+        if options.splits is None:
+            options.splits = 1 if options.quick else splits
+        elif options.splits < 1:
+            parser.error("--splits: at least 1")
     if not options.binary.is_file():
         parser.error(f"no file {options.binary}: cargo build --release makes it; or name one with --binary")
     options.binary = options.binary.resolve()

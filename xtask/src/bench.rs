@@ -15,7 +15,8 @@ pub(crate) const SUMMARY: &str = "compare the library with others";
 
 /// For `cargo xtask bench --help`.
 pub(crate) const HELP: &str = "\
-cargo xtask bench mnist|increments|rows|digits|robustness|peers|audit|intervals [--threads N] [--runs K]
+cargo xtask bench mnist|increments|rows|digits|robustness [--threads N] [--runs K]
+cargo xtask bench peers|audit|intervals|defaults [OPTIONS]
 
 mnist: MNIST, 60 000 rows, 10 x 10 feature and 5000 enhancement nodes, ridge 1e-5: the release build of
 crates/broadlearn/examples/mnist.rs and xtask/bench/mnist.py (NumPy, SciPy, OpenBLAS, the same map,
@@ -37,12 +38,27 @@ peers, audit, intervals: `fit`, `audit` and `predict --interval` without further
 LightGBM, cleanlab, and MAPIE, each in minutes (xtask/bench/*.py; Python 3.11 or newer). Tables and every
 single result go to target/bench/.
 
+defaults: `fit` without further options against the paper's tuned figures, what its choices cost, ten
+networks, and Friedman's function with outliers (xtask/bench/defaults.py), likewise.
+
 Nothing else should run on the machine meanwhile. docs/benchmarks.md explains the tables.
 
   --threads N   threads; all cores unless given
   --runs K      runs, 3 unless given
 
-The data are mnist_train.npz and mnist_test.npz in BROADLEARN_DATA or data/: `cargo xtask data mnist`.";
+OPTIONS of the last four, among others:
+
+  --quick       one split or seed, and some small sets
+  --sets SET... these sets only
+  --splits N    splits of each set (defaults only)
+  --binary B    this broadlearn command; without it, the release build is made and used
+  --data D      the folder of the data sets; data/ unless given, and after it BROADLEARN_DATA
+
+The data of mnist and increments are mnist_train.npz and mnist_test.npz in BROADLEARN_DATA or data/:
+`cargo xtask data mnist`.";
+
+/// The benchmarks in Python that bring their own options.
+const SCRIPTS: [&str; 4] = ["peers", "audit", "intervals", "defaults"];
 
 /// One run: its figures by name.
 type Figures = BTreeMap<String, f64>;
@@ -72,10 +88,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         match argument.as_str() {
             "--threads" => threads = Some(number()?.max(1)),
             "--runs" => runs = number()?.max(1),
-            "mnist" | "increments" | "rows" | "digits" | "robustness" | "peers" | "audit"
-            | "intervals" => {
+            "mnist" | "increments" | "rows" | "digits" | "robustness" => {
                 name = Some(argument.as_str());
             }
+            script if SCRIPTS.contains(&script) => return peers(script, rest.as_slice()),
             _ => bail!("no option '{argument}'\n\n{HELP}"),
         }
     }
@@ -94,7 +110,6 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             let folder = data::folder()?.context("no data: run `cargo xtask data` first")?;
             run::run(Command::new(example("robustness")?).arg(folder).arg(runs.to_string()))
         }
-        Some(name @ ("peers" | "audit" | "intervals")) => peers(name),
         _ => bail!("which benchmark?\n\n{HELP}"),
     }
 }
@@ -106,17 +121,21 @@ fn example(name: &str) -> Result<PathBuf> {
     Ok(target_folder().join("release").join("examples").join(name))
 }
 
-/// One of the comparisons with other learning machines.
-fn peers(name: &str) -> Result<()> {
+/// One of the comparisons with other learning machines. The options are the script's; where it is told one twice,
+/// it takes the last.
+fn peers(name: &str, options: &[String]) -> Result<()> {
     let python = venv::ensure_peers()?;
-    run::run(&mut run::cargo(&["build", "--release", "--quiet", "--package", "broadlearn-cli"]))?;
+    if !options.iter().any(|option| option == "--binary" || option.starts_with("--binary=")) {
+        let build = ["build", "--release", "--quiet", "--package", "broadlearn-cli"];
+        run::run(&mut run::cargo(&build))?;
+    }
     let script = crate::root().join("xtask").join("bench").join(format!("{name}.py"));
     let folder = target_folder().join("bench");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut command = Command::new(python);
     command.arg(script).arg("--binary").arg(target_folder().join("release").join("broadlearn"));
     command.arg("--data").arg(crate::root().join("data"));
-    run::run(command.arg("--out").arg(folder.join(format!("{name}.md"))))
+    run::run(command.arg("--out").arg(folder.join(format!("{name}.md"))).args(options))
 }
 
 /// Rows per second, the library and NumPy in turn.
