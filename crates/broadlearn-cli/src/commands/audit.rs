@@ -149,7 +149,7 @@ impl AuditArgs {
             weights: samples.weights.as_deref(),
             schema,
         };
-        let settings = Settings::new().seed(self.seed);
+        let settings = Settings::new().members(1).seed(self.seed);
         let model =
             settings.fit(training, &mut context.observer()).map_err(|error| about(error, data))?;
         context.end_progress();

@@ -11,7 +11,7 @@ use broadlearn::evaluate::{Metrics, metrics::Scorer};
 use broadlearn::features::{Activation, Recipe};
 use broadlearn::model::{Member, Training};
 use broadlearn::preprocess::Scaling;
-use broadlearn::solve::{RobustLoss, SolveReport, Start};
+use broadlearn::solve::{NetworkCandidate, RobustLoss, SolveReport, Start};
 use broadlearn::{Error, Model, Settings};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -91,9 +91,10 @@ pub(crate) struct FitArgs {
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Learning")]
     seed: u64,
     /// Average so many independent networks (1 to 1000): steadier predictions, as many times the work.
-    /// Settings are chosen for the first and taken over by the others
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Learning")]
-    members: usize,
+    /// Settings are chosen for the first and taken over by the others. Default: 5, but 1 for more than
+    /// 10000 rows and where --enhancement-nodes is given
+    #[arg(long, value_name = "N", help_heading = "Learning")]
+    members: Option<usize>,
     /// Leave R and P out of the model: a smaller file, which cannot be updated
     #[arg(long, help_heading = "Learning")]
     compact: bool,
@@ -322,8 +323,10 @@ impl FitArgs {
             .start(self.start, !self.no_anneal)
             .stop(self.tolerance, self.max_iterations)
             .seed(self.seed)
-            .members(self.members)
             .compact(self.compact);
+        if let Some(count) = self.members {
+            settings = settings.members(count);
+        }
         if let Some(count) = self.feature_groups {
             settings = settings.feature_groups(count);
         }
@@ -470,6 +473,9 @@ fn say_result(
     Ok(())
 }
 
+/// Inputs in the picture of those that matter.
+const MOST_INPUTS_SHOWN: usize = 12;
+
 /// The page with pictures.
 fn page(
     model: &Model,
@@ -570,25 +576,45 @@ pub(super) fn add_solver(page: broadlearn_report::Page, model: &Model) -> broadl
             .series(Series::line("", points));
         page = page.chart(chart, "Less is better; chosen on the training rows alone.");
     }
+    let relevance: Vec<(&str, f64)> =
+        model.relevance().into_iter().take(MOST_INPUTS_SHOWN).collect();
+    if !relevance.is_empty() {
+        let bars = relevance.iter().enumerate().map(|(place, (_, size))| (place as f64, *size));
+        let chart = Chart::new("Which inputs matter")
+            .y_label("relevance")
+            .categories(relevance.iter().map(|(input, _)| *input))
+            .series(Series::bars("", bars));
+        let caption = "How strongly the model depends on an input; 1 is usual. The random weights are \
+                       larger for inputs that matter more.";
+        page = page.chart(chart, caption);
+    }
     if report.networks.len() > 1 {
         let mut chart = Chart::new("Choice of the network")
             .x_label("enhancement nodes")
             .y_label("leave-one-out score")
             .log_x();
-        let mut designs: Vec<(Recipe, Option<f64>)> = Vec::new();
+        let design = |network: &NetworkCandidate| {
+            let gain = network.gain.map(|gain| format!(", gain {}", format::setting(gain)));
+            let relevance = if network.relevance { ", inputs that matter" } else { "" };
+            format!("{}{}{relevance}", network.recipe.name(), gain.unwrap_or_default())
+        };
+        let mut designs: Vec<String> = Vec::new();
         for network in &report.networks {
-            if !designs.contains(&(network.recipe, network.gain)) {
-                designs.push((network.recipe, network.gain));
+            if !designs.contains(&design(network)) {
+                designs.push(design(network));
             }
         }
-        for (recipe, gain) in designs {
-            let own = report.networks.iter().filter(|n| n.recipe == recipe && n.gain == gain);
-            let points = own.map(|n| (n.enhancement_nodes as f64, n.score));
-            let gain =
-                gain.map_or(String::new(), |gain| format!(", gain {}", format::setting(gain)));
-            chart = chart.series(Series::line(format!("{}{gain}", recipe.name()), points));
+        for name in designs {
+            let own = report.networks.iter().filter(|network| design(network) == name);
+            let points: Vec<(f64, f64)> =
+                own.map(|network| (network.enhancement_nodes as f64, network.score)).collect();
+            chart = chart.series(Series::line(name, points));
         }
-        page = page.chart(chart, "Less is better; each with the ridge that suits it best.");
+        page = page.chart(
+            chart,
+            "Less is better; each with the ridge that suits it best. \"Inputs that matter\": with larger \
+             weights for these.",
+        );
     }
     page
 }

@@ -41,6 +41,9 @@ pub(crate) fn run(args: &InspectArgs, context: &Context) -> Result<(), Fault> {
             "schema": model.schema(),
             "settings": model.settings(),
             "report": model.report(),
+            "relevance": model.relevance().into_iter()
+                .map(|(input, relevance)| json!({"input": input, "relevance": relevance}))
+                .collect::<Vec<_>>(),
             "members": model.members().iter()
                 .map(|member| json!({"seed": member.seed(), "report": member.report()}))
                 .collect::<Vec<_>>(),
@@ -80,6 +83,14 @@ pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
     let gain = settings.network().enhancement.gain;
     let gain = gain.map_or(String::new(), |gain| format!(", gain {}", format::setting(gain)));
     line("recipe", format!("{}{gain}", settings.recipe().name()));
+    let relevance: Vec<String> = model
+        .relevance()
+        .into_iter()
+        .map(|(input, relevance)| format!("{input} {relevance:.2}"))
+        .collect();
+    if !relevance.is_empty() {
+        line("matter most", abridged(&relevance));
+    }
     let (mut features, mut enhancement) = (0, 0);
     for group in model.map().groups() {
         match group {

@@ -109,12 +109,21 @@ impl CheckedSettings {
         let decision = self.decide(x, y.as_ref(), user, task, observer)?;
         decision.settings.network.check_memory(x.ncols())?;
         let scaled = Scaled { rows: kept.rows(), y: y.as_ref(), target_scaler: &target_scaler };
-        let members = (0..self.members).map(|place| {
+        let count = decision.settings.members;
+        let mut members = Vec::with_capacity(count);
+        // Which rows are to be believed does not depend on the member.
+        let mut believed = None;
+        for place in 0..count {
             let seed = member_seed(self.seed, place);
-            let mut observer = naming(observer, place, self.members);
-            decision.member(seed, &scaled, schema.clone(), &mut observer)
-        });
-        let mut members = members.collect::<Result<Vec<Member>>>()?;
+            let mut observer = naming(observer, place, count);
+            let schema = schema.clone();
+            let (member, weights) =
+                decision.member(seed, &scaled, schema, believed.take(), &mut observer)?;
+            let loss = member.report.loss;
+            believed =
+                weights.filter(|_| member.report.cross_fitted).map(|weights| (loss, weights));
+            members.push(member);
+        }
         members[0].report.candidates = decision.candidates;
         members[0].report.networks = decision.networks;
         let model = Model { members, calibration: None }.calibrated(kept.rows(), observer)?;
@@ -130,14 +139,16 @@ struct Scaled<'a> {
 }
 
 impl Decision {
-    /// One network, fitted.
+    /// One network, fitted with these sample weights, or else with those of its own cross-fit; and the
+    /// sample weights.
     fn member(
         &self,
         seed: u64,
         scaled: &Scaled<'_>,
         schema: Schema,
+        believed: Option<(Loss, Vec<f64>)>,
         observer: &mut Observer<'_>,
-    ) -> Result<Member> {
+    ) -> Result<(Member, Option<Vec<f64>>)> {
         let settings = CheckedSettings { seed, ..self.settings.clone() };
         let Labelled { x, weights: user, .. } = scaled.rows;
         let input_scaler = Scaler::fit(settings.input_scaling, x, user);
@@ -150,11 +161,19 @@ impl Decision {
         // Stages 4 and 5: the state and the output weights.
         let state = StateRows::new(&map, inputs);
         let linear = linear_columns(&map, schema.target.task());
-        let mut solved = settings.solve(&state, scaled.y, user, linear, self, observer)?;
+        let mut solved = match believed {
+            Some((loss, weights)) => {
+                let system = System::new(&state, scaled.y, PRECISION, parallelism());
+                let ridge = self.ridge.unwrap_or(0.0);
+                settings.with_weights(&system, weights, loss, ridge, user)?
+            }
+            None => settings.solve(&state, scaled.y, user, linear, self, observer)?,
+        };
 
         // Stage 6: what later changes need.
+        let weights = solved.weights.clone();
         let knowledge = solved.knowledge(scaled.rows);
-        Ok(Member {
+        let member = Member {
             settings,
             rows: x.nrows() as u64,
             schema,
@@ -164,7 +183,8 @@ impl Decision {
             target_scaler: scaled.target_scaler.clone(),
             map,
             report: solved.report,
-        })
+        };
+        Ok((member, weights))
     }
 }
 
@@ -227,6 +247,18 @@ impl CheckedSettings {
         if let Some(user) = user {
             weights.iter_mut().zip(user).for_each(|(weight, user)| *weight *= user);
         }
+        self.with_weights(system, weights, loss, ridge, user)
+    }
+
+    /// W with these sample weights, the user's multiplied in.
+    fn with_weights(
+        &self,
+        system: &System<'_>,
+        weights: Vec<f64>,
+        loss: Loss,
+        ridge: f64,
+        user: Option<&[f64]>,
+    ) -> Result<Solved> {
         let solution = system.solve(Some(&weights), ridge)?;
         let report = SolveReport {
             loss,

@@ -114,6 +114,24 @@ impl Model {
         self.first().rows
     }
 
+    /// The inputs in the order in which they matter, with their relevance: by how much the random weights
+    /// for this input are larger than usual. Of a text column the relevances of its levels are taken
+    /// together. Empty where all inputs have weights of one size.
+    pub fn relevance(&self) -> Vec<(&str, f64)> {
+        let Some(factors) = &self.settings().network.enhancement.relevance else {
+            return Vec::new();
+        };
+        let mut rest = factors.as_slice();
+        let mut inputs: Vec<(&str, f64)> = Vec::new();
+        for input in &self.schema().inputs {
+            let (own, others) = rest.split_at(input.encoding.width().min(rest.len()));
+            inputs.push((&input.name, own.iter().map(|f| f * f).sum::<f64>().sqrt()));
+            rest = others;
+        }
+        inputs.sort_by(|a, b| b.1.total_cmp(&a.1));
+        inputs
+    }
+
     /// Drops R, P and the record of rows: a smaller file, which cannot learn any more.
     #[must_use]
     pub fn compact(mut self) -> Self {

@@ -37,16 +37,18 @@ pub enum Regularisation {
     PseudoInverse,
 }
 
-/// What of the network is chosen on the training rows.
+/// What is chosen on the training rows, besides ridge and kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Open {
     pub(crate) recipe: bool,
     pub(crate) gain: bool,
     pub(crate) nodes: bool,
+    pub(crate) members: bool,
 }
 
 impl Open {
-    pub(crate) const NOTHING: Self = Self { recipe: false, gain: false, nodes: false };
+    pub(crate) const NOTHING: Self =
+        Self { recipe: false, gain: false, nodes: false, members: false };
 }
 
 /// Settings of a broad learning machine. The defaults (correntropy, ridge and kernel size chosen on
@@ -78,7 +80,7 @@ impl Open {
 /// | tolerance | 1e-8 | > 0 | relative change of the outputs at which the fixed point is reached |
 /// | max_iterations | 200 | 1.. | |
 /// | seed | 0 | | another random network |
-/// | members | 1 | 1..=1000 | more: the mean of so many networks, steadier, as many times slower |
+/// | members | chosen | 1..=1000 | more: the mean of so many networks, steadier, as many times slower; 1 where the nodes are given |
 ///
 /// ```
 /// use broadlearn::{Settings, faer::Mat};
@@ -108,7 +110,7 @@ pub struct Settings {
     tolerance: f64,
     max_iterations: usize,
     seed: u64,
-    members: usize,
+    members: Option<usize>,
     compact: bool,
 }
 
@@ -134,6 +136,7 @@ impl Settings {
                 recipe: false,
                 gain: recipe.network().enhancement.gain.is_some(),
                 nodes: true,
+                members: false,
             },
             budget: None,
             misplaced: None,
@@ -146,7 +149,7 @@ impl Settings {
             tolerance: 1e-8,
             max_iterations: 200,
             seed: 0,
-            members: 1,
+            members: None,
             compact: false,
         }
     }
@@ -313,7 +316,8 @@ impl Settings {
 
     /// An ensemble: the mean of so many networks, which differ in their seeds
     /// ([`member_seed`](crate::features::draw::member_seed)). What is left open is chosen for the first
-    /// one and taken over by the others.
+    /// one and taken over by the others. If this is left open as well, a network of given size is alone;
+    /// one whose size is chosen gets company where there are few rows, and chance has more to say.
     ///
     /// ```
     /// use broadlearn::{Settings, faer::Mat};
@@ -325,7 +329,7 @@ impl Settings {
     /// ```
     #[must_use]
     pub fn members(mut self, count: usize) -> Self {
-        self.members = count;
+        self.members = Some(count);
         self
     }
 
@@ -358,10 +362,11 @@ impl Settings {
             (_, Task::Regression) => (Scaling::MinMax, Scaling::MinMax),
             (_, Task::Classification) => (Scaling::MinMaxSymmetric, Scaling::None),
         };
+        let open = Open { members: self.members.is_none() && self.open.nodes, ..self.open };
         let settings = CheckedSettings {
             recipe: self.recipe,
             network: self.network,
-            open: self.open,
+            open,
             budget: self.budget,
             input_scaling: self.input_scaling.unwrap_or(inputs),
             target_scaling: self.target_scaling.unwrap_or(target),
@@ -372,7 +377,7 @@ impl Settings {
             tolerance: self.tolerance,
             max_iterations: self.max_iterations,
             seed: self.seed,
-            members: self.members,
+            members: self.members.unwrap_or(1),
             compact: self.compact,
         };
         settings.verify(task)?;

@@ -1,16 +1,16 @@
 //! Residuals from models that have not seen the rows.
 //!
 //! The fixed point weighs a row by its own residual, and so it lets wrong rows bend the model until they
-//! look right; the smaller the ridge, the more. Here five models, each of four fifths of the rows with
-//! the sample weights known so far, judge the remaining fifth.
+//! look right; the smaller the ridge, the more. Here every row is judged by the model of all other rows
+//! with the sample weights known so far, in closed form.
 
+use super::factor::Factor;
+use super::nested::{LEAST_FREEDOM, Nested, freedom};
 use super::system::System;
 use crate::error::Result;
-use crate::linalg::{parallelism, product, select_rows};
-use crate::state::StateRows;
-use faer::{Accum, Mat, MatRef};
-
-const FOLDS: usize = 5;
+use crate::linalg::{parallelism, select_rows};
+use crate::state::NormalEquations;
+use faer::Mat;
 
 /// Sample weights by residuals of models that have not seen the rows; the user's multiplied in.
 pub(crate) struct HonestWeights {
@@ -20,45 +20,29 @@ pub(crate) struct HonestWeights {
 }
 
 impl HonestWeights {
-    /// The residuals of all rows, each from a model of other rows: of rows with weights from models of
-    /// four fifths of these, of any others from a model of all that have weights. 5 or 6 solves.
+    /// The residuals of all rows, each from a model of other rows: of rows with weights from the model of
+    /// all others of them, of any further rows from the model of all that have weights. 2 n L^2 + L^3 / 3
+    /// flops for n rows with weights.
     pub(crate) fn residuals(&self, system: &System<'_>, ridge: f64) -> Result<Mat<f64>> {
-        let (state, y) = (system.state(), system.y());
-        let mut residuals = y.to_owned();
-        if self.rows.len() < y.nrows() {
-            let all: Vec<usize> = (0..self.rows.len()).collect();
-            residuals -= system.outputs(self.solve(&all, state, y, ridge)?.as_ref())?;
+        let par = parallelism();
+        let u = system.state().select(&self.rows);
+        let y = select_rows(system.y(), &self.rows);
+        let equations = NormalEquations::of(u.clone(), y.as_ref(), Some(&self.weights));
+        let factor = Factor::new(equations.r().to_owned(), ridge, par)?;
+        let mut residuals = system.y().to_owned();
+        if self.rows.len() < residuals.nrows() {
+            residuals -= system.outputs(factor.solve(equations.p(), par).as_ref())?;
         }
-        for fold in 0..FOLDS {
-            let (test, train): (Vec<usize>, Vec<usize>) =
-                (0..self.rows.len()).partition(|place| place % FOLDS == fold);
-            let w = self.solve(&train, state, y, ridge)?;
-            let test: Vec<usize> = test.into_iter().map(|place| self.rows[place]).collect();
-            let mut outputs = Mat::zeros(test.len(), w.ncols());
-            let u = state.select(&test);
-            product(outputs.as_mut(), Accum::Replace, u.as_ref(), w.as_ref(), parallelism());
-            for (place, &row) in test.iter().enumerate() {
+        let nested = Nested::new(&equations, &factor, u.as_ref(), par);
+        nested.visit(&[u.ncols()], par, |_, outputs, lengths| {
+            for (place, &row) in self.rows.iter().enumerate() {
+                let rest = freedom(self.weights[place], lengths[place]).unwrap_or(LEAST_FREEDOM);
                 for column in 0..y.ncols() {
-                    residuals[(row, column)] = y[(row, column)] - outputs[(place, column)];
+                    let e = y[(place, column)] - outputs[(place, column)];
+                    residuals[(row, column)] = e / rest;
                 }
             }
-        }
+        });
         Ok(residuals)
-    }
-
-    /// W from the rows at these places.
-    fn solve(
-        &self,
-        places: &[usize],
-        state: &StateRows<'_>,
-        y: MatRef<'_, f64>,
-        ridge: f64,
-    ) -> Result<Mat<f64>> {
-        let rows: Vec<usize> = places.iter().map(|&place| self.rows[place]).collect();
-        let weights: Vec<f64> = places.iter().map(|&place| self.weights[place]).collect();
-        let part = StateRows::Whole(state.select(&rows));
-        let y = select_rows(y, &rows);
-        let system = System::new(&part, y.as_ref(), 1e-9, parallelism());
-        Ok(system.solve(Some(&weights), ridge)?.w)
     }
 }

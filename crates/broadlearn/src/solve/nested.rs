@@ -12,7 +12,7 @@ use crate::state::NormalEquations;
 use faer::{Accum, Mat, MatRef, Par};
 
 /// 1 - h is a difference, with an error of about |R| eps / gamma at worst: below this it says nothing.
-const LEAST_FREEDOM: f64 = 1e-3;
+pub(crate) const LEAST_FREEDOM: f64 = 1e-3;
 
 /// The networks that begin one network, all solved by its factor.
 pub(crate) struct Nested {

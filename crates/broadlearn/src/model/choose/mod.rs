@@ -24,9 +24,10 @@ use faer::MatRef;
 use sample::Sample;
 
 /// Enhancement nodes of the network on which the kernel is chosen.
-const KERNEL_NODES: usize = 100;
-/// More rows than this are sampled for the kernel.
-const KERNEL_ROWS: usize = 3000;
+const KERNEL_NODES: usize = 60;
+/// More rows than these are sampled: to see which inputs matter, and for the kernel.
+const INPUT_ROWS: usize = 3000;
+const KERNEL_ROWS: usize = 1500;
 
 /// The number of rows on which the network is chosen.
 fn network_rows(rows: usize) -> usize {
@@ -61,7 +62,7 @@ impl CheckedSettings {
         let (ridge, robust) = self.given();
         let sigma = robust.and_then(|(_, sigma)| sigma);
         let mut decision = Decision {
-            settings: self.closed(),
+            settings: Self { members: self.members_for(x.nrows()), ..self.closed() },
             ridge,
             sigma,
             start: None,
@@ -81,27 +82,30 @@ impl CheckedSettings {
             Task::Regression => Judge::Residuals,
             Task::Classification => Judge::Classes,
         };
-        let informed =
-            self.informed(Sample::new(x, y, user, &rows[..looked_at], judge), observer)?;
+        let first = &rows[..rows.len().min(INPUT_ROWS)];
+        let (informed, ridges) = self.informed(Sample::new(x, y, user, first, judge), observer)?;
         let mut sample = Sample::new(x, y, user, rows, judge);
-        if robust.is_some() {
+        if let Some((kind, _)) = robust {
             let nodes = KERNEL_NODES.min(self.largest_network(x.nrows()));
-            let mapped = sample.mapped(&informed.closed().with_nodes(nodes), looked_at)?;
+            let mapped = sample.mapped(&informed.closed().with_nodes(nodes), rows.len())?;
+            let u = mapped.u.subrows(0, looked_at);
             let y = sample.y.subrows(0, looked_at);
             let user = sample.user.as_deref().map(|user| &user[..looked_at]);
-            let choice = Choice { ridge, robust, start: self.start, linear: mapped.linear() };
-            if let Some(chosen) = choose(mapped.u.as_ref(), y, user, choice, judge, observer)? {
+            let choice =
+                Choice { ridges: &ridges, robust, start: self.start, linear: mapped.linear() };
+            if let Some(chosen) = choose(u, y, user, choice, judge, observer)? {
                 decision.sigma = chosen.sigma;
                 decision.ridge = Some(chosen.ridge);
+                let mut squares = chosen.squares;
+                if let Some(sigma) = chosen.sigma {
+                    let loss = kind.at(sigma);
+                    squares.extend(sample.unseen_squares(&mapped, &squares, loss, chosen.ridge)?);
+                    loss.weigh(&mut squares);
+                }
+                sample.learn(squares, &chosen.yardstick);
                 decision.candidates = chosen.candidates;
-                let loss = robust.zip(chosen.sigma).map(|((kind, _), sigma)| kind.at(sigma));
-                let mut weights = chosen.squares;
-                loss.into_iter().for_each(|loss| loss.weigh(&mut weights));
-                sample.learn(weights, &chosen.yardstick);
-                decision.start = Some(HonestWeights {
-                    rows: rows[..looked_at].to_vec(),
-                    weights: sample.weights.clone(),
-                });
+                let weights = sample.weights.clone();
+                decision.start = Some(HonestWeights { rows: rows.to_vec(), weights });
             }
         }
         sample.choose_network(&informed, ridge, &mut decision, observer)?;
@@ -124,7 +128,7 @@ impl CheckedSettings {
 
     /// Without a ridge there is nothing to compare by: a twentieth of the rows, from 200 to 1000.
     fn decided_by_rule(&self, rows: usize) -> Decision {
-        let mut settings = self.closed();
+        let mut settings = Self { members: self.members_for(rows), ..self.closed() };
         if self.open.nodes {
             settings = settings.with_nodes((rows / 20).clamp(200, 1000));
         }

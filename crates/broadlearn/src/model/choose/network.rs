@@ -18,16 +18,22 @@ pub(super) const GAINS: [f64; 4] = [0.3, 0.7, 1.5, 3.0];
 const FINALISTS: usize = 2;
 /// By how many halves the largest size of a round exceeds that of the round before.
 const GROWTH: usize = 5;
+/// The relevance of inputs is looked at again, with better weights of the rows.
+const RELEVANCE_ROUNDS: usize = 2;
 const HALF_DECADE: f64 = 3.16;
 /// A larger ridge is preferred if it is not worse by more than this many standard errors.
 const AS_GOOD: f64 = 0.5;
 /// Numbers of enhancement nodes that are tried.
 const SIZES: [usize; 12] = [50, 100, 200, 400, 700, 1000, 1400, 2000, 2800, 4000, 5600, 8000];
+/// Members of an ensemble where the user leaves it open, and the rows beyond which one is enough: a
+/// larger network is then worth more than company.
+const USUAL_MEMBERS: usize = 5;
+const FEW_ROWS: usize = 10_000;
 /// A usual processor does this many flops a second. A budget of seconds is one of flops, so that the same
 /// budget gives the same model everywhere.
 const USUAL_SPEED: f64 = 2e10;
 /// Solves with the rows that are looked at which cross-fitted weights take.
-const CROSS_FITS: f64 = 5.0;
+const CROSS_FITS: f64 = 2.0;
 
 impl CheckedSettings {
     /// The largest number of enhancement nodes that is tried.
@@ -39,18 +45,33 @@ impl CheckedSettings {
         let seconds = self.budget.unwrap_or(1.0 + n / 2000.0);
         let looked_at = network_rows(rows) as f64;
         let cross_fits = if self.criterion == Criterion::Squared { 0.0 } else { CROSS_FITS };
+        let members = self.members_for(rows) as f64;
         // Three ridges a finalist and two more, each with as much work again for the smaller sizes.
         let factors = (FINALISTS * 3 + 2) as f64 * 1.3;
-        let nodes = (seconds * USUAL_SPEED / (2.0 * n + (factors + cross_fits) * looked_at)).sqrt();
+        let nodes = (seconds * USUAL_SPEED
+            / ((1.0 + members) * n + (factors + cross_fits) * looked_at))
+            .sqrt();
         // More nodes than rows bring nothing that a wider gain does not.
         (nodes as usize).clamp(SIZES[0], rows.max(SIZES[0])).min(Network::MAX_WIDTH / 2)
+    }
+
+    /// The number of networks whose mean is taken.
+    pub(super) fn members_for(&self, rows: usize) -> usize {
+        match (self.open.members, rows) {
+            (false, _) => self.members,
+            (true, ..=FEW_ROWS) => USUAL_MEMBERS,
+            (true, _) => 1,
+        }
     }
 
     /// The settings that differ in what is open besides the number of nodes.
     fn designs(&self) -> Vec<Self> {
         let closed = self.closed();
         let mut designs = match self.open.gain {
-            true => GAINS.iter().map(|&gain| closed.clone().with_gain(gain)).collect(),
+            true => gains_near(closed.network.enhancement.gain)
+                .into_iter()
+                .map(|gain| closed.clone().with_gain(gain))
+                .collect(),
             false => vec![closed.clone()],
         };
         if self.open.recipe {
@@ -104,8 +125,12 @@ impl Sample<'_> {
                 trials.extend(found);
             }
             if round == 1 && settings.open.gain {
-                let leaders = self.leaders(&trials, &designs);
-                for (design, mut trial) in self.with_relevance(leaders, &small, &ridges)? {
+                let mut leaders = self.leaders(&trials, &designs);
+                leaders.sort_by(|a, b| a.1.score.total_cmp(&b.1.score));
+                leaders.truncate(FINALISTS);
+                for (design, mut trial) in
+                    self.with_relevance(leaders, &small, &ridges, RELEVANCE_ROUNDS)?
+                {
                     let place = designs.iter().position(|other| *other == design);
                     trial.design = place.unwrap_or(designs.len());
                     if place.is_none() {
@@ -132,11 +157,15 @@ impl Sample<'_> {
         decision.networks =
             trials.iter().map(|trial| trial.candidate(&designs[trial.design])).collect();
         let Some(best) = self.best(&trials) else { return Ok(()) };
-        decision.settings = designs[best.design].clone().with_nodes(best.nodes);
+        let members = decision.settings.members;
+        decision.settings =
+            CheckedSettings { members, ..designs[best.design].clone().with_nodes(best.nodes) };
         decision.ridge = Some(best.ridge);
         if ridge.is_none() {
-            let near: Vec<f64> = (-1..=4).map(|k| best.ridge * HALF_DECADE.powi(k)).collect();
-            let finer = self.judged(best.design, &designs[best.design], &[best.nodes], &near)?;
+            let near = [-1, 1, 2, 3].map(|k| best.ridge * HALF_DECADE.powi(k));
+            let design = &designs[best.design];
+            let mut finer = self.judged(best.design, design, &[best.nodes], &near)?;
+            finer.push(best.clone());
             decision.ridge = Some(self.tamest(&finer).map_or(best.ridge, |trial| trial.ridge));
         }
         Ok(())
@@ -207,6 +236,11 @@ impl Sample<'_> {
             .max_by_key(|trial| trial.nodes)
             .or(Some(least))
     }
+}
+
+/// The gain that suits a small network, and those beside it.
+fn gains_near(gain: Option<f64>) -> Vec<f64> {
+    gain.map_or_else(|| GAINS.to_vec(), |gain| neighbours(&GAINS, gain))
 }
 
 /// A value of a grid, and those beside it.

@@ -14,7 +14,7 @@ use crate::solve::automatic::{Judge, RIDGES};
 
 /// Enhancement nodes of the networks that are looked at.
 const NODES: usize = 100;
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 3;
 /// Too few rows tell nothing about inputs.
 const FEWEST_ROWS: usize = 20;
 const CAUTIOUS_RIDGE: f64 = 1.0;
@@ -22,15 +22,18 @@ const CAUTIOUS_RIDGE: f64 = 1.0;
 const CLEARLY_BETTER: f64 = 1.0;
 
 impl CheckedSettings {
-    /// These settings with the relevance of the inputs and the gain that goes with it, if they are open.
+    /// These settings with the relevance of the inputs and the gain that goes with it, if they are open,
+    /// and the ridges that may suit them.
     pub(super) fn informed(
         &self,
         mut sample: Sample<'_>,
         observer: &mut Observer<'_>,
-    ) -> Result<Self> {
+    ) -> Result<(Self, Vec<f64>)> {
+        let (ridge, _) = self.given();
+        let ridges = ridge.map_or_else(|| RIDGES.to_vec(), |ridge| vec![ridge]);
         let rows = sample.y.nrows();
         if !self.open.gain || rows < FEWEST_ROWS {
-            return Ok(self.clone());
+            return Ok((self.clone(), ridges));
         }
         report(observer, "looking at the inputs", 0, None)?;
         let nodes = NODES.min(self.largest_network(rows));
@@ -38,20 +41,18 @@ impl CheckedSettings {
         if sample.judge() == Judge::Residuals && self.criterion != Criterion::Squared {
             sample.beware(&closed, CAUTIOUS_RIDGE)?;
         }
-        let (ridge, _) = self.given();
-        let ridges = ridge.map_or_else(|| RIDGES.to_vec(), |ridge| vec![ridge]);
         let mut leaders: Vec<(Self, Trial)> = Vec::new();
         for gain in GAINS {
             let design = closed.clone().with_gain(gain);
             let trials = sample.trials(0, &design, &[nodes], &ridges)?;
             leaders.extend(trials.into_iter().map(|trial| (design.clone(), trial)));
         }
-        let Some(plain) = best(&leaders).cloned() else { return Ok(self.clone()) };
-        let weighted = sample.with_relevance(leaders, &[nodes], &ridges)?;
-        let (chosen, _) = best(&weighted).cloned().unwrap_or(plain);
+        let Some(plain) = best(&leaders).cloned() else { return Ok((self.clone(), ridges)) };
+        let weighted = sample.with_relevance(leaders, &[nodes], &ridges, ROUNDS)?;
+        let (chosen, trial) = best(&weighted).cloned().unwrap_or(plain);
         let mut informed = self.clone();
         informed.network.enhancement = chosen.network.enhancement;
-        Ok(informed.with_nodes(self.network.enhancement.nodes))
+        Ok((informed.with_nodes(self.network.enhancement.nodes), ridges_near(&ridges, trial.ridge)))
     }
 }
 
@@ -64,10 +65,11 @@ impl Sample<'_> {
         mut leaders: Vec<(CheckedSettings, Trial)>,
         sizes: &[usize],
         ridges: &[f64],
+        rounds: usize,
     ) -> Result<Vec<(CheckedSettings, Trial)>> {
         let Some((_, before)) = best(&leaders).cloned() else { return Ok(Vec::new()) };
         let mut chosen: Vec<(CheckedSettings, Trial)> = Vec::new();
-        for round in 0..ROUNDS {
+        for round in 0..rounds {
             let mut found = Vec::new();
             for (design, leader) in &leaders {
                 let Some(relevance) = relevance(&self.slopes(design, leader)?) else { continue };
@@ -96,6 +98,13 @@ impl Sample<'_> {
         });
         Ok(if clearly_better { chosen } else { Vec::new() })
     }
+}
+
+/// The ridges to go on with: a small network with cautious weights suffers from wrong rows more than a
+/// robust one will, and so wants a larger ridge.
+fn ridges_near(ridges: &[f64], ridge: f64) -> Vec<f64> {
+    let place = ridges.iter().position(|&other| other == ridge).unwrap_or(0);
+    ridges[place.saturating_sub(2)..(place + 2).min(ridges.len())].to_vec()
 }
 
 /// The design whose trial has the least score.

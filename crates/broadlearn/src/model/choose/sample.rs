@@ -4,17 +4,17 @@ use super::super::settings::CheckedSettings;
 use crate::error::Result;
 use crate::features::FeatureMap;
 use crate::features::build::build;
-use crate::linalg::{parallelism, select_rows};
+use crate::linalg::{parallelism, product, select_rows};
 use crate::preprocess::{ScaledRows, Scaler, statistics};
-use crate::solve::NetworkCandidate;
 use crate::solve::automatic::Judge;
 use crate::solve::automatic::score::Yardstick;
 use crate::solve::factor::Factor;
 use crate::solve::nested::left_out_squares;
 use crate::solve::start::{L1_STEPS, Start, initial_outputs};
 use crate::solve::system::System;
+use crate::solve::{Loss, NetworkCandidate};
 use crate::state::{NormalEquations, StateRows};
-use faer::{Mat, MatRef};
+use faer::{Accum, Mat, MatRef};
 
 /// Rows for which slopes are averaged.
 const SLOPE_ROWS: usize = 1000;
@@ -106,19 +106,41 @@ impl<'a> Sample<'a> {
         self.judge
     }
 
-    /// Takes the weights that a loss gives to the first rows; the others are looked at no more.
+    /// Takes the weights that a loss gives to the rows.
     pub(super) fn learn(&mut self, mut weights: Vec<f64>, yardstick: &Yardstick) {
-        let count = weights.len();
         self.yardstick = yardstick.trusting(&weights);
-        if let Some(user) = &mut self.user {
-            user.truncate(count);
+        if let Some(user) = &self.user {
             weights.iter_mut().zip(user).for_each(|(weight, user)| *weight *= *user);
         }
-        self.partial |= count < self.x.nrows();
-        self.x = self.x.subrows(0, count).to_owned();
-        self.y = self.y.subrows(0, count).to_owned();
-        self.counts.truncate(count);
         self.weights = weights;
+    }
+
+    /// The squared residual norms of the further rows, by the model of the first ones with the weights
+    /// that the loss gives to their squared residual norms.
+    pub(super) fn unseen_squares(
+        &self,
+        mapped: &Mapped,
+        first: &[f64],
+        loss: Loss,
+        ridge: f64,
+    ) -> Result<Vec<f64>> {
+        let (seen, par) = (first.len(), parallelism());
+        let unseen = self.y.nrows() - seen;
+        if unseen == 0 {
+            return Ok(Vec::new());
+        }
+        let mut weights = first.to_vec();
+        loss.weigh(&mut weights);
+        if let Some(user) = &self.user {
+            weights.iter_mut().zip(user).for_each(|(weight, user)| *weight *= *user);
+        }
+        let u = mapped.u.subrows(0, seen).to_owned();
+        let equations = NormalEquations::of(u, self.y.subrows(0, seen), Some(&weights));
+        let w = Factor::new(equations.r().to_owned(), ridge, par)?.solve(equations.p(), par);
+        let mut outputs = Mat::zeros(unseen, w.ncols());
+        product(outputs.as_mut(), Accum::Replace, mapped.u.subrows(seen, unseen), w.as_ref(), par);
+        outputs -= self.y.subrows(seen, unseen);
+        Ok(outputs.row_iter().map(|row| row.squared_norm_l2()).collect())
     }
 
     /// Rows that a robust fit of these settings misses by more than it usually does count for less: so

@@ -33,7 +33,7 @@ use crate::preprocess::{ScaledRows, Scaler, Scaling};
 use crate::progress::{Observer, report};
 use crate::solve::RobustLoss;
 use crate::solve::automatic::score::Yardstick;
-use crate::solve::automatic::{self, Choice, choose};
+use crate::solve::automatic::{self, Choice, RIDGES, choose};
 use crate::solve::nested::freedom;
 use crate::solve::start::Start;
 use block::{Block, Group, Rows};
@@ -305,7 +305,7 @@ impl Tuning {
             scaler.apply(scaled.as_mut());
             let linear = map.leading_features();
             let robust = Some((kind, None));
-            let choice = Choice { ridge: None, robust, start: Start::Best, linear };
+            let choice = Choice { ridges: &RIDGES, robust, start: Start::Best, linear };
             let user = sample.user.as_deref();
             let chosen = choose(u.as_ref(), scaled.as_ref(), user, choice, judge, observer)?;
             if let Some(chosen) = chosen {

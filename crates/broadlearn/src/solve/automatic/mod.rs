@@ -26,11 +26,11 @@ use folds::Fold;
 use rayon::prelude::*;
 use score::{Residuals, Yardstick};
 
-/// What remains to be chosen: `None` means "choose".
+/// What is to be chosen from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Choice {
-    pub(crate) ridge: Option<f64>,
-    /// The robust loss and its kernel size; `None` for the squared loss, which has no kernel.
+pub(crate) struct Choice<'a> {
+    pub(crate) ridges: &'a [f64],
+    /// The robust loss and its kernel size, which is chosen if not given; `None` for the squared loss, which has no kernel.
     pub(crate) robust: Option<(RobustLoss, Option<f64>)>,
     /// Where the fixed point begins.
     pub(crate) start: Start,
@@ -94,7 +94,7 @@ pub(crate) fn choose(
     u: MatRef<'_, f64>,
     y: MatRef<'_, f64>,
     user: Option<&[f64]>,
-    choice: Choice,
+    choice: Choice<'_>,
     judge: Judge,
     observer: &mut Observer<'_>,
 ) -> Result<Option<Chosen>> {
@@ -142,8 +142,7 @@ pub(crate) fn choose(
     Ok(Some(chosen))
 }
 
-fn paths(choice: &Choice, judge: Judge, kernels: usize) -> Vec<Path> {
-    let ridges = choice.ridge.map_or_else(|| RIDGES.to_vec(), |ridge| vec![ridge]);
+fn paths(choice: &Choice<'_>, judge: Judge, kernels: usize) -> Vec<Path> {
     let starts: &[Start] = match (choice.start, judge, choice.robust) {
         (Start::Best, Judge::Residuals, Some(_)) if choice.linear > 0 => {
             &[Start::L1, Start::Trimmed]
@@ -161,7 +160,10 @@ fn paths(choice: &Choice, judge: Judge, kernels: usize) -> Vec<Path> {
         judged: vec![Vec::new(); kernels],
         residuals: vec![Vec::new(); kernels],
     };
-    starts.iter().flat_map(|&start| ridges.iter().map(move |&ridge| path(ridge, start))).collect()
+    starts
+        .iter()
+        .flat_map(|&start| choice.ridges.iter().map(move |&ridge| path(ridge, start)))
+        .collect()
 }
 
 /// The settings that every fold has reached, with their path and kernel.
