@@ -1,11 +1,12 @@
 //! Everything left open: robust without settings, and honest about its errors.
 
+use broadlearn::data::Targets;
 use broadlearn::faer::Mat;
 use broadlearn::features::draw::{Purpose, Stream};
-use broadlearn::features::{Activation, Recipe};
-use broadlearn::model::Region;
+use broadlearn::features::{Activation, Growth, NodeGroup, Recipe};
+use broadlearn::model::{Labelled, Region};
 use broadlearn::solve::{Loss, RobustLoss};
-use broadlearn::{Category, Model, Settings};
+use broadlearn::{Category, Model, Settings, unobserved};
 
 /// Friedman's first function of ten inputs, of which five count, with noise of deviation 1.
 fn friedman(rows: usize, seed: u64) -> (Mat<f64>, Mat<f64>, Mat<f64>) {
@@ -163,6 +164,63 @@ fn what_is_given_stays_as_it_was_given() {
     assert_eq!(model.report().ridge, Some(0.5));
     assert!(matches!(model.report().loss, Loss::Robust { sigma, .. } if sigma == 2.0));
     assert!(!model.report().networks.is_empty());
+}
+
+/// A product of two of twelve inputs, which no linear model sees, with 20 % of the targets spoilt.
+fn product_of_two(rows: usize, seed: u64) -> (Mat<f64>, Mat<f64>, Mat<f64>) {
+    let mut stream = Stream::new(seed, Purpose::Noise, 4);
+    let x = Mat::from_fn(rows, 12, |_, _| stream.normal());
+    let truth = Mat::from_fn(rows, 1, |i, _| (2.0 * x[(i, 3)]).sin() * x[(i, 8)]);
+    let spoilt = Mat::from_fn(rows, 1, |i, _| {
+        let outlier = if stream.unit() < 0.2 { 6.0 * stream.unit() } else { 0.0 };
+        truth[(i, 0)] + 0.05 * stream.normal() + outlier
+    });
+    (x, spoilt, truth)
+}
+
+#[test]
+fn the_inputs_that_matter_are_found_among_wrong_targets() {
+    let (x, y, _) = product_of_two(1000, 20);
+    let (test, _, truth) = product_of_two(1000, 21);
+    let model = Settings::new().members(1).fit_regression(&x, &y).unwrap();
+    let relevance = model.relevance();
+    let (first, others) = relevance.split_at(2);
+    let mut found: Vec<&str> = first.iter().map(|(name, _)| *name).collect();
+    found.sort_unstable();
+    assert_eq!(found, ["x4", "x9"], "{relevance:?}");
+    assert!(first[1].1 > 3.0 * others[0].1, "{relevance:?}");
+    // The truth has a deviation of 0.7; a network of weights of one size hardly sees it.
+    let plain = Settings::new().gain(0.7).members(1).fit_regression(&x, &y).unwrap();
+    assert!(plain.relevance().is_empty());
+    let (with, without) = (rmse(&model, &test, &truth), rmse(&plain, &test, &truth));
+    assert!(with < 0.5 * without, "{with} {without}");
+
+    // It belongs to the network: kept in the file, used for new nodes.
+    let again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert_eq!(again.relevance(), relevance);
+    let targets = Targets::Values(y.clone());
+    let rows = Labelled { x: x.as_ref(), targets: &targets, weights: None };
+    let growth = Growth { enhancement_nodes: 40, ..Growth::default() };
+    let mut grown = model.clone();
+    grown.grow(growth, rows, &mut unobserved).unwrap();
+    let NodeGroup::Dense { weights, .. } = grown.map().groups().last().unwrap() else {
+        panic!("enhancement nodes come last");
+    };
+    let size = |input: usize| weights.row(input).norm_l2();
+    assert!(size(3).min(size(8)) > 2.0 * size(0), "{} {} {}", size(3), size(8), size(0));
+}
+
+#[test]
+fn inputs_that_matter_alike_are_not_told_apart() {
+    // All of six inputs count in the same way: relevances, if any, are only noise.
+    let mut stream = Stream::new(22, Purpose::Noise, 5);
+    let x = Mat::from_fn(400, 6, |_, _| stream.normal());
+    let y = Mat::from_fn(400, 1, |i, _| {
+        x.row(i).iter().map(|x| x.tanh()).sum::<f64>() + stream.normal()
+    });
+    let model = Settings::new().members(1).fit_regression(&x, &y).unwrap();
+    let alike = |(_, relevance): &(&str, f64)| (0.5..2.0).contains(relevance);
+    assert!(model.relevance().iter().all(alike), "{:?}", model.relevance());
 }
 
 #[test]

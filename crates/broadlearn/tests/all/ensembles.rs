@@ -297,7 +297,7 @@ fn ten_networks_are_better_than_one() {
 #[test]
 fn everything_is_chosen_once_and_the_first_member_is_the_model_of_one() {
     let (x, y) = noisy(200, 3, 0.3);
-    let one = Settings::new().seed(5).fit_regression(&x, &y).unwrap();
+    let one = Settings::new().seed(5).members(1).fit_regression(&x, &y).unwrap();
     let three = Settings::new().seed(5).members(3).fit_regression(&x, &y).unwrap();
     assert_eq!(three.weights(), one.weights());
     assert!(!three.report().candidates.is_empty());
@@ -308,9 +308,21 @@ fn everything_is_chosen_once_and_the_first_member_is_the_model_of_one() {
         assert_ne!(member.map(), one.map());
     }
     // A file of one does not know that there could be more.
-    let bytes = Settings::new().seed(5).members(1).fit_regression(&x, &y).unwrap();
-    assert!(bytes.to_bytes().unwrap() == one.to_bytes().unwrap());
     assert!(!String::from_utf8_lossy(&one.to_bytes().unwrap()).contains("members"));
+}
+
+#[test]
+fn a_chosen_network_has_company_and_a_given_one_is_alone() {
+    let (x, y) = noisy(200, 3, 0.3);
+    let members = |settings: Settings| settings.fit_regression(&x, &y).unwrap().members().len();
+    assert_eq!(members(Settings::new()), 5);
+    assert_eq!(members(Settings::new().members(2)), 2);
+    assert_eq!(members(Settings::new().enhancement_nodes(20)), 1);
+    // All members believe the same rows.
+    let model = Settings::new().fit_regression(&x, &y).unwrap();
+    let weights = |member: &Member| member.knowledge().unwrap().ledger().weights().to_vec();
+    let first = weights(&model.members()[0]);
+    assert!(model.members().iter().all(|member| weights(member) == first));
 }
 
 #[test]

@@ -212,7 +212,8 @@ fn models_of_every_loss_go_on_learning() {
     let (new_targets, sigma) = (Targets::Values(new_y), 0.5);
     let new = Labelled { x: new_x.as_ref(), targets: &new_targets, weights: None };
     for loss in LOSSES {
-        let settings = Settings::new().enhancement_nodes(20).ridge(1e-2).loss(loss).sigma(sigma);
+        let settings =
+            Settings::new().enhancement_nodes(20).gain(0.7).ridge(1e-2).loss(loss).sigma(sigma);
         let mut model = settings.fit_regression(&x, &y).unwrap();
         let first = model.clone();
         let mut loaded = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();

@@ -1,7 +1,7 @@
 //! A search over a grid of settings.
 //!
 //! 1. Every row gets a sample weight from models that have not seen it, and residuals a yardstick, as in
-//!    `model/choose.rs`; for the squared loss there is nothing to do.
+//!    `model/choose/`; for the squared loss there is nothing to do.
 //! 2. Networks go through all ridges and kernels, each judged at all its sizes together (`block.rs`).
 //! 3. The best settings of the best networks are fitted as a user would fit them, and judged by their
 //!    own models. The best of these is the result.

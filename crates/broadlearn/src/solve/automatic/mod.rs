@@ -8,7 +8,7 @@
 //!
 //! What comes out besides is worth as much: a residual for every row from a model that has not seen
 //! it. The sample weights of these residuals are honest, whereas those of a fit favour the rows
-//! that it was bent to; the network and the final ridge are chosen with them (see `model/choose.rs`),
+//! that it was bent to; the network and the final ridge are chosen with them (see `model/choose/`),
 //! and the fixed point begins with them.
 
 mod folds;
