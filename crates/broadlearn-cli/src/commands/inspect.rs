@@ -158,8 +158,12 @@ pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
     }
     line("seed", settings.seed().to_string());
     if model.members().len() > 1 {
-        let members: Vec<String> = model.members().iter().map(in_words).collect();
-        line("members", format!("{}: {}", members.len(), abridged(&members)));
+        let stuck = |member: &&Member| member.report().iterations > 0 && !member.report().converged;
+        let state = match model.members().iter().filter(stuck).count() {
+            0 => String::new(),
+            count => format!("; {count} not converged"),
+        };
+        line("members", format!("{} networks, averaged{state}", model.members().len()));
     }
     line(
         "updatable",
@@ -173,17 +177,6 @@ pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
         },
     );
     lines
-}
-
-/// A member of an ensemble.
-fn in_words(member: &Member) -> String {
-    let report = member.report();
-    let state = match report.iterations {
-        0 => String::new(),
-        _ if !report.converged => " (not converged)".into(),
-        _ => format!(" ({:.1} % distrusted)", 100.0 * report.downweighted),
-    };
-    format!("seed {}{state}", member.seed())
 }
 
 /// A robust loss with its parameters.

@@ -20,7 +20,9 @@ fn an_ensemble_is_used_like_one_model() {
     let bench = bench();
     let fit = format!("fit ok.csv --target y {FIT} --holdout 0.3 --model f.broad --json");
     assert_eq!(bench.run(&fit).json()["members"], 3);
-    let one = bench.run("fit ok.csv --target y --ridge 1e-3 --sigma 1 --model o.broad --json");
+    let fit = "fit ok.csv --target y --ridge 1e-3 --sigma 1 --model o.broad --json";
+    assert_eq!(bench.run(fit).json()["members"], 5);
+    let one = bench.run(&format!("{fit} --enhancement-nodes 20"));
     assert_eq!(one.json()["members"], 1);
 
     let inspected = bench.run("inspect m.broad --json").json();
@@ -28,7 +30,7 @@ fn an_ensemble_is_used_like_one_model() {
     assert_eq!((members.len(), &members[0]["seed"]), (3, &0.into()));
     assert_ne!(members[1]["seed"], members[2]["seed"]);
     let text = bench.run("inspect m.broad").ok();
-    assert!(text.contains("3: seed 0"), "{text}");
+    assert!(text.contains("3 networks"), "{text}");
 
     assert_eq!(bench.run("predict m.broad ok.csv").ok().lines().count(), 121);
     assert!(bench.run("evaluate m.broad ok.csv --json").json()["rmse"].as_f64().is_some());
