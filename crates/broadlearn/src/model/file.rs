@@ -59,6 +59,7 @@ struct MemberDescription {
 #[serde(rename_all = "lowercase")]
 enum ScalerKind {
     Columns,
+    Tamed,
     Rows,
 }
 
@@ -212,7 +213,8 @@ impl Model {
 
     fn write(&self, out: &mut (impl Write + io::Seek)) -> io::Result<()> {
         let scaler_kind = |scaler: &Scaler| match scaler {
-            Scaler::Columns { .. } => ScalerKind::Columns,
+            Scaler::Columns { tamed: false, .. } => ScalerKind::Columns,
+            Scaler::Columns { tamed: true, .. } => ScalerKind::Tamed,
             Scaler::Rows => ScalerKind::Rows,
         };
         let first = self.first();
@@ -240,7 +242,7 @@ impl Model {
         for (name, scaler) in
             [("input_scaler", &first.input_scaler), ("target_scaler", &first.target_scaler)]
         {
-            if let Scaler::Columns { centre, factor, offset } = scaler {
+            if let Scaler::Columns { centre, factor, offset, .. } = scaler {
                 tensors.push((format!("{name}.centre"), Tensor::Vector(centre)));
                 tensors.push((format!("{name}.factor"), Tensor::Vector(factor)));
                 tensors.push((format!("{name}.offset"), Tensor::Vector(offset)));
@@ -534,10 +536,11 @@ fn read_scaler(
 ) -> Result<Scaler> {
     match kind {
         ScalerKind::Rows => Ok(Scaler::Rows),
-        ScalerKind::Columns => Ok(Scaler::Columns {
+        ScalerKind::Columns | ScalerKind::Tamed => Ok(Scaler::Columns {
             centre: contents.vector(&format!("{name}.centre"), columns)?,
             factor: contents.vector(&format!("{name}.factor"), columns)?,
             offset: contents.vector(&format!("{name}.offset"), columns)?,
+            tamed: matches!(kind, ScalerKind::Tamed),
         }),
     }
 }

@@ -357,8 +357,8 @@ impl Settings {
             self.network = self.network.grown(step)?;
         }
         let (inputs, target) = match (self.recipe, task) {
-            (Recipe::Rich, Task::Regression) => (Scaling::Standard, Scaling::Robust),
-            (Recipe::Rich, Task::Classification) => (Scaling::Standard, Scaling::None),
+            (Recipe::Rich, Task::Regression) => (Scaling::Tamed, Scaling::Robust),
+            (Recipe::Rich, Task::Classification) => (Scaling::Tamed, Scaling::None),
             (_, Task::Regression) => (Scaling::MinMax, Scaling::MinMax),
             (_, Task::Classification) => (Scaling::MinMaxSymmetric, Scaling::None),
         };

@@ -16,6 +16,9 @@ pub enum Scaling {
     MinMaxSymmetric,
     /// Mean 0 and standard deviation 1.
     Standard,
+    /// Mean 0 and standard deviation 1, and logarithmic beyond three deviations: one row far from all others
+    /// then neither stretches the nodes to itself in training nor drives a prediction out of all bounds.
+    Tamed,
     /// Median 0 and interquartile range 1.349 (that of a standard normal variable); where the range
     /// is 0, the standard deviation takes its place.
     Robust,
@@ -27,10 +30,11 @@ pub enum Scaling {
 
 impl Scaling {
     /// All ways of scaling.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::MinMax,
         Self::MinMaxSymmetric,
         Self::Standard,
+        Self::Tamed,
         Self::Robust,
         Self::RowZScore,
         Self::None,
@@ -42,6 +46,7 @@ impl Scaling {
             Self::MinMax => "min-max",
             Self::MinMaxSymmetric => "min-max-symmetric",
             Self::Standard => "standard",
+            Self::Tamed => "tamed",
             Self::Robust => "robust",
             Self::RowZScore => "row-z-score",
             Self::None => "none",
@@ -49,8 +54,8 @@ impl Scaling {
     }
 }
 
-/// A fitted scaler: x becomes (x - centre) factor + offset, column by column; or the z-score of
-/// every row. A column that is constant in training has factor 0.
+/// A fitted scaler: x becomes (x - centre) factor + offset, column by column, perhaps with tamed tails; or
+/// the z-score of every row. A column that is constant in training has factor 0.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scaler {
     /// One centre, factor and offset per column.
@@ -61,6 +66,8 @@ pub enum Scaler {
         factor: Vec<f64>,
         /// Added last.
         offset: Vec<f64>,
+        /// Whether values beyond 3 then become 3 + ln(value - 2), and those below -3 likewise.
+        tamed: bool,
     },
     /// Mean 0 and standard deviation 1 within each row.
     Rows,
@@ -83,7 +90,7 @@ impl Scaler {
                     let unit = if scaling == Scaling::MinMax { 1.0 } else { 2.0 };
                     (least, significant(most - least, least.abs().max(most.abs())) / unit)
                 }
-                Scaling::Standard => {
+                Scaling::Standard | Scaling::Tamed => {
                     let (mean, deviation) = statistics::mean_and_deviation(&values, weights);
                     (mean, significant(deviation, mean))
                 }
@@ -103,7 +110,8 @@ impl Scaler {
             factor.push(if usable { reciprocal } else { 0.0 });
         }
         let low = if scaling == Scaling::MinMaxSymmetric { -1.0 } else { 0.0 };
-        Self::Columns { centre, factor, offset: vec![low; columns] }
+        let tamed = scaling == Scaling::Tamed;
+        Self::Columns { centre, factor, offset: vec![low; columns], tamed }
     }
 
     /// The number of columns it was fitted on; `None` if it takes any number.
@@ -116,7 +124,7 @@ impl Scaler {
 
     /// Further columns, which it leaves as they are.
     pub(crate) fn add_columns(&mut self, count: usize) {
-        if let Self::Columns { centre, factor, offset } = self {
+        if let Self::Columns { centre, factor, offset, .. } = self {
             for (values, neutral) in [(centre, 0.0), (factor, 1.0), (offset, 0.0)] {
                 values.resize(values.len() + count, neutral);
             }
@@ -126,11 +134,15 @@ impl Scaler {
     /// Scales a column-major matrix in place.
     pub(crate) fn apply(&self, mut x: MatMut<'_, f64>) {
         match self {
-            Self::Columns { centre, factor, offset } => {
+            Self::Columns { centre, factor, offset, tamed } => {
                 for (j, column) in x.as_mut().col_iter_mut().enumerate() {
                     let (centre, factor, offset) = (centre[j], factor[j], offset[j]);
-                    for value in slice_of_column(column) {
+                    let values = slice_of_column(column);
+                    for value in values.iter_mut() {
                         *value = (*value - centre) * factor + offset;
+                    }
+                    if *tamed {
+                        values.iter_mut().for_each(|value| *value = tame(*value));
                     }
                 }
             }
@@ -141,15 +153,33 @@ impl Scaler {
     /// Undoes the scaling of a column-major matrix, in place. What was constant in training comes
     /// back as that constant.
     pub(crate) fn undo(&self, mut y: MatMut<'_, f64>) {
-        if let Self::Columns { centre, factor, offset } = self {
+        if let Self::Columns { centre, factor, offset, tamed } = self {
             for (j, column) in y.as_mut().col_iter_mut().enumerate() {
                 let width = if factor[j] > 0.0 { 1.0 / factor[j] } else { 0.0 };
                 for value in slice_of_column(column) {
-                    *value = (*value - offset[j]) * width + centre[j];
+                    let scaled = if *tamed { untame(*value) } else { *value };
+                    *value = (scaled - offset[j]) * width + centre[j];
                 }
             }
         }
     }
+}
+
+/// From here on a tamed value grows as its logarithm does; the slope is 1 there on both sides.
+const TAME: f64 = 3.0;
+
+fn tame(value: f64) -> f64 {
+    if value.abs() <= TAME {
+        return value;
+    }
+    (TAME + (value.abs() - (TAME - 1.0)).ln()).copysign(value)
+}
+
+fn untame(value: f64) -> f64 {
+    if value.abs() <= TAME {
+        return value;
+    }
+    (TAME - 1.0 + (value.abs() - TAME).exp()).copysign(value)
 }
 
 /// Mean 0 and standard deviation 1 in every row: [`statistics::mean_and_deviation`] of all rows at once,
@@ -246,6 +276,10 @@ mod tests {
         assert_eq!(scaled(Scaling::None, &x), x);
         let robust = scaled(Scaling::Robust, &x);
         assert!((robust[(0, 0)] - (1.0 - 2.5) / (3.0 / 1.349)).abs() < 1e-12);
+        let far = Mat::from_fn(100, 1, |i, _| if i == 0 { 100.0 } else { (i % 2) as f64 });
+        let (standard, tamed) = (scaled(Scaling::Standard, &far), scaled(Scaling::Tamed, &far));
+        assert!((tamed[(0, 0)] - 3.0 - (standard[(0, 0)] - 2.0).ln()).abs() < 1e-12);
+        assert_eq!(tamed.subrows(1, 99), standard.subrows(1, 99));
         let standard = scaled(Scaling::Standard, &x);
         let mean = standard.col(0).iter().sum::<f64>();
         let squares = standard.col(0).iter().map(|v| v * v).sum::<f64>();

@@ -201,8 +201,7 @@ fn the_inputs_that_matter_are_found_among_wrong_targets() {
     let targets = Targets::Values(y.clone());
     let rows = Labelled { x: x.as_ref(), targets: &targets, weights: None };
     let growth = Growth { enhancement_nodes: 40, ..Growth::default() };
-    let mut grown = model.clone();
-    grown.grow(growth, rows, &mut unobserved).unwrap();
+    let grown = model.grow(growth, rows, &mut unobserved).unwrap();
     let NodeGroup::Dense { weights, .. } = grown.map().groups().last().unwrap() else {
         panic!("enhancement nodes come last");
     };

@@ -163,9 +163,12 @@ pub(crate) fn targets_of(targets: &Targets, rows: &[usize]) -> Targets {
 /// What a scaler does, by its definition.
 pub(crate) fn scaled(scaler: &Scaler, x: MatRef<'_, f64>) -> Mat<f64> {
     match scaler {
-        Scaler::Columns { centre, factor, offset } => Mat::from_fn(x.nrows(), x.ncols(), |i, j| {
-            (x[(i, j)] - centre[j]) * factor[j] + offset[j]
-        }),
+        Scaler::Columns { centre, factor, offset, tamed } => {
+            Mat::from_fn(x.nrows(), x.ncols(), |i, j| {
+                let z = (x[(i, j)] - centre[j]) * factor[j] + offset[j];
+                if *tamed && z.abs() > 3.0 { z.signum() * (3.0 + (z.abs() - 2.0).ln()) } else { z }
+            })
+        }
         Scaler::Rows => {
             let m = x.ncols() as f64;
             Mat::from_fn(x.nrows(), x.ncols(), |i, j| {

@@ -81,7 +81,7 @@ impl CheckedSettings {
             let mut classic =
                 Self { recipe, network: recipe.network(), ..closed }.with_nodes(nodes);
             classic.network.enhancement.activation = activation;
-            if self.input_scaling == Scaling::Standard {
+            if self.input_scaling == Scaling::Tamed {
                 classic.input_scaling = Scaling::MinMaxSymmetric;
             }
             designs.push(classic);
