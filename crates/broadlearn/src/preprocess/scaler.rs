@@ -16,7 +16,7 @@ pub enum Scaling {
     MinMaxSymmetric,
     /// Mean 0 and standard deviation 1.
     Standard,
-    /// Mean 0 and standard deviation 1, and logarithmic beyond three deviations: one row far from all others
+    /// Mean 0 and standard deviation 1, and logarithmic beyond five deviations: one row far from all others
     /// then neither stretches the nodes to itself in training nor drives a prediction out of all bounds.
     Tamed,
     /// Median 0 and interquartile range 1.349 (that of a standard normal variable); where the range
@@ -66,7 +66,7 @@ pub enum Scaler {
         factor: Vec<f64>,
         /// Added last.
         offset: Vec<f64>,
-        /// Whether values beyond 3 then become 3 + ln(value - 2), and those below -3 likewise.
+        /// Whether values beyond 5 then become 5 + ln(value - 4), and those below -5 likewise.
         tamed: bool,
     },
     /// Mean 0 and standard deviation 1 within each row.
@@ -166,7 +166,7 @@ impl Scaler {
 }
 
 /// From here on a tamed value grows as its logarithm does; the slope is 1 there on both sides.
-const TAME: f64 = 3.0;
+const TAME: f64 = 5.0;
 
 fn tame(value: f64) -> f64 {
     if value.abs() <= TAME {
@@ -278,7 +278,7 @@ mod tests {
         assert!((robust[(0, 0)] - (1.0 - 2.5) / (3.0 / 1.349)).abs() < 1e-12);
         let far = Mat::from_fn(100, 1, |i, _| if i == 0 { 100.0 } else { (i % 2) as f64 });
         let (standard, tamed) = (scaled(Scaling::Standard, &far), scaled(Scaling::Tamed, &far));
-        assert!((tamed[(0, 0)] - 3.0 - (standard[(0, 0)] - 2.0).ln()).abs() < 1e-12);
+        assert!((tamed[(0, 0)] - 5.0 - (standard[(0, 0)] - 4.0).ln()).abs() < 1e-12);
         assert_eq!(tamed.subrows(1, 99), standard.subrows(1, 99));
         let standard = scaled(Scaling::Standard, &x);
         let mean = standard.col(0).iter().sum::<f64>();

@@ -76,8 +76,8 @@ def scaled(x, kind, tensors):
     if kind in ("columns", "tamed"):
         centre, factor, offset = (tensors[f"input_scaler.{part}"] for part in ("centre", "factor", "offset"))
         z = (x - centre) * factor + offset
-        far = (np.abs(z) > 3) & (kind == "tamed")
-        return np.where(far, np.sign(z) * (3 + np.log(np.maximum(np.abs(z) - 2, 1))), z)
+        far = (np.abs(z) > 5) & (kind == "tamed")
+        return np.where(far, np.sign(z) * (5 + np.log(np.maximum(np.abs(z) - 4, 1))), z)
     mean, deviation = x.mean(axis=1, keepdims=True), x.std(axis=1, keepdims=True)
     constant = deviation <= 4 * np.finfo(float).eps * np.abs(mean)
     return np.where(constant, 0.0, (x - mean) / np.where(constant, 1.0, deviation))
