@@ -19,6 +19,9 @@ use faer::{Accum, Mat, MatRef};
 /// Rows for which slopes are averaged.
 const SLOPE_ROWS: usize = 1000;
 
+/// A ridge this many times as large makes up for rounding errors.
+const STURDY: f64 = 1e4;
+
 /// The rows that are looked at, in random order, and what is known about them.
 pub(super) struct Sample<'a> {
     pub(super) x: Mat<f64>,
@@ -136,7 +139,10 @@ impl<'a> Sample<'a> {
         }
         let u = mapped.u.subrows(0, seen).to_owned();
         let equations = NormalEquations::of(u, self.y.subrows(0, seen), Some(&weights));
-        let w = Factor::new(equations.r().to_owned(), ridge, par)?.solve(equations.p(), par);
+        // What could be factored in the folds may fail by a rounding error here.
+        let factored = |ridge| Factor::new(equations.r().to_owned(), ridge, par);
+        let factor = factored(ridge).or_else(|_| factored(STURDY * ridge))?;
+        let w = factor.solve(equations.p(), par);
         let mut outputs = Mat::zeros(unseen, w.ncols());
         product(outputs.as_mut(), Accum::Replace, mapped.u.subrows(seen, unseen), w.as_ref(), par);
         outputs -= self.y.subrows(seen, unseen);
