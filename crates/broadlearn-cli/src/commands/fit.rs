@@ -111,7 +111,8 @@ pub(crate) struct FitArgs {
     /// Enhancement nodes [default: chosen on the training rows]
     #[arg(long, value_name = "N", help_heading = "Network")]
     enhancement_nodes: Option<usize>,
-    /// Size of the random weights [default: chosen on the training rows; only for recipe rich]
+    /// Size of the random weights, for all inputs alike [default: chosen on the training rows, larger for
+    /// inputs that matter more; only for recipe rich]
     #[arg(long, value_name = "F", help_heading = "Network")]
     gain: Option<f64>,
     /// Time that the fit may take on a usual processor, such as 30s or 5m: more time, larger networks

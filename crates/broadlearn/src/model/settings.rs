@@ -71,7 +71,7 @@ impl Open {
 /// | enhancement_nodes | chosen | 0.. | more: finer functions, slower |
 /// | budget | 1 s + 0.5 ms a row | > 0 | more: larger networks are tried |
 /// | feature_groups, feature_nodes | 10, 10 | 1.. | as above; not for the recipe `rich` |
-/// | gain | chosen | > 0 | larger: wigglier functions; only for the recipe `rich` |
+/// | gain | chosen | > 0 | larger: wigglier functions; a given one holds for all inputs alike; only for the recipe `rich` |
 /// | loss | correntropy | see [`RobustLoss`] | squared: every target is believed |
 /// | sigma | auto | > 0 | smaller: more rows count as outliers |
 /// | ridge | auto | > 0 | larger: smoother, smaller outputs |
