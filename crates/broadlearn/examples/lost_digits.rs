@@ -106,7 +106,7 @@ struct CholeskyFactor {
 
 impl Update for CholeskyFactor {
     fn start(u: MatRef<'_, f64>, y: MatRef<'_, f64>, ridge: f64) -> Result<Self> {
-        let equations = NormalEquations::of(u.to_owned(), y, None);
+        let equations = NormalEquations::of(u, y, None);
         let mut knowledge = Knowledge::new(equations, ridge, Ledger::default());
         let w = knowledge.solve()?;
         Ok(Self { knowledge, w })

@@ -2,12 +2,14 @@
 //! `cargo xtask bench mnist` runs it against NumPy; `docs/benchmarks.md` has the table.
 //!
 //! ```sh
-//! cargo run --release --example mnist -- DATA [MODEL]
+//! cargo run --release --example mnist -- DATA [--wrong SHARE] [--sigma F] [--solver auto|direct|iterative]
+//!     [--memory BYTES] [--model FILE]
 //! ```
 //!
 //! DATA is a folder with `mnist_train.npz` and `mnist_test.npz` (`cargo xtask data mnist` makes
-//! them), MODEL a file to write the model to. One line per figure: a name and a number. The number of
-//! threads is that of `RAYON_NUM_THREADS`.
+//! them). SHARE of the training rows get a wrong class; with a kernel size the loss is correntropy, to
+//! the fixed point (1e-6), else squared. One line per figure: a name and a number. The number of threads
+//! is that of `RAYON_NUM_THREADS`.
 
 use broadlearn::data::{ReadOptions, Roles, Samples, SchemaReader, TableReader, Targets};
 use broadlearn::data::{Schema, TrainingData};
@@ -15,7 +17,8 @@ use broadlearn::faer::Side;
 use broadlearn::features::Recipe;
 use broadlearn::model::Training;
 use broadlearn::preprocess::Scaling;
-use broadlearn::{Model, Result, Settings, unobserved};
+use broadlearn::solve::Solver;
+use broadlearn::{Error, Model, Result, Settings, unobserved};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -23,36 +26,58 @@ use std::time::Instant;
 const RIDGE: f64 = 1e-5;
 
 fn main() -> Result<()> {
-    let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
-    let folder = arguments.next().unwrap_or_else(|| "data".into());
-
+    let options = Options::read()?;
     let begun = Instant::now();
-    let (schema, samples) = read_training(&folder.join("mnist_train.npz"))?;
+    let (schema, mut samples) = read_training(&options.folder.join("mnist_train.npz"))?;
     tell("reading", begun);
+    if let Targets::Classes(classes) = &mut samples.targets {
+        mislabel(classes, options.wrong);
+    }
 
-    let settings = Settings::recipe(Recipe::Classic)
+    let mut settings = Settings::recipe(Recipe::Classic)
         .feature_groups(10)
         .feature_nodes(10)
         .enhancement_nodes(5000)
         .input_scaling(Scaling::RowZScore)
-        .squared()
+        .stop(1e-6, 200)
+        .solver(options.solver)
         .ridge(RIDGE);
+    settings = match options.sigma {
+        Some(sigma) => settings.sigma(sigma),
+        None => settings.squared(),
+    };
+    if let Some(bytes) = options.memory {
+        settings = settings.memory(bytes);
+    }
     let (x, targets) = (samples.x.as_ref(), &samples.targets);
     let training = Training { x, targets, weights: None, schema };
     let begun = Instant::now();
-    let mut solving = (begun, 0.0);
+    let mut solving = None;
+    let mut stage = String::new();
     let model = settings.fit(training, &mut |progress| {
-        if progress.stage == "solving" {
+        if progress.stage != "building the network" && solving.is_none() {
             tell("building", begun);
-            solving = (Instant::now(), cpu_seconds());
+            solving = Some((Instant::now(), cpu_seconds()));
+        }
+        if options.stages && progress.stage != stage {
+            eprintln!("{:8.2} {}", begun.elapsed().as_secs_f64(), progress.stage);
+            progress.stage.clone_into(&mut stage);
         }
         ControlFlow::Continue(())
     })?;
-    tell("solving", solving.0);
-    println!("solving_cpu {:.2}", cpu_seconds() - solving.1);
+    if let Some((begun, cpu)) = solving {
+        tell("solving", begun);
+        println!("solving_cpu {:.2}", cpu_seconds() - cpu);
+    }
+    if options.sigma.is_some() {
+        let report = model.report();
+        println!("steps {}", report.iterations);
+        println!("last_change {:e}", report.last_change);
+        println!("downweighted {:.4}", report.downweighted);
+    }
 
     let begun = Instant::now();
-    let right = correct(&model, &folder.join("mnist_test.npz"))?;
+    let right = correct(&model, &options.folder.join("mnist_test.npz"))?;
     tell("testing", begun);
     println!("accuracy {right:.2}");
     println!("peak_mb {:.0}", peak_mb());
@@ -69,10 +94,76 @@ fn main() -> Result<()> {
         let _ = std::hint::black_box(r.llt(Side::Lower));
         tell("factor", begun);
     }
-    if let Some(file) = arguments.next() {
-        model.compact().save(&file)?;
+    if let Some(file) = &options.model {
+        model.compact().save(file)?;
     }
     Ok(())
+}
+
+struct Options {
+    folder: PathBuf,
+    wrong: f64,
+    sigma: Option<f64>,
+    solver: Solver,
+    memory: Option<u64>,
+    model: Option<PathBuf>,
+    stages: bool,
+}
+
+impl Options {
+    fn read() -> Result<Self> {
+        let mut options = Self {
+            folder: "data".into(),
+            wrong: 0.0,
+            sigma: None,
+            solver: Solver::Auto,
+            memory: None,
+            model: None,
+            stages: false,
+        };
+        let mut arguments = std::env::args().skip(1);
+        while let Some(argument) = arguments.next() {
+            let mut value = || {
+                arguments
+                    .next()
+                    .ok_or_else(|| Error::setting(&argument, "nothing").expected("a value"))
+            };
+            fn number<T: std::str::FromStr>(text: &str) -> Result<T> {
+                text.parse().map_err(|_| Error::setting("option", text).expected("a number"))
+            }
+            match argument.as_str() {
+                "--wrong" => options.wrong = number(&value()?)?,
+                "--sigma" => options.sigma = Some(number(&value()?)?),
+                "--memory" => options.memory = Some(number(&value()?)?),
+                "--model" => options.model = Some(value()?.into()),
+                "--stages" => options.stages = true,
+                "--solver" => {
+                    let name = value()?;
+                    options.solver =
+                        Solver::ALL.into_iter().find(|solver| solver.name() == name).ok_or_else(
+                            || Error::setting("solver", name).expected("auto, direct or iterative"),
+                        )?;
+                }
+                _ => options.folder = argument.into(),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Gives this share of the rows another class: those, and the one, that a multiplicative generator
+/// picks, which NumPy can repeat.
+fn mislabel(classes: &mut [u32], share: f64) {
+    let mut state = 1_u64;
+    let mut draw = || {
+        state = state * 48_271 % 2_147_483_647;
+        state as f64 / 2_147_483_647.0
+    };
+    for class in classes {
+        if draw() < share {
+            *class = (*class + 1 + (9.0 * draw()) as u32) % 10;
+        }
+    }
 }
 
 fn tell(name: &str, begun: Instant) {

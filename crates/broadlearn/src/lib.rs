@@ -31,6 +31,7 @@
 mod error;
 mod linalg;
 mod matrix;
+mod memory;
 mod progress;
 
 pub mod data;

@@ -4,7 +4,7 @@ use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::householder;
 use faer::linalg::matmul::matmul;
 use faer::linalg::qr::no_pivoting::factor as qr;
-use faer::{Accum, ColMut, Conj, Mat, MatMut, MatRef, Par, Spec};
+use faer::{Accum, ColMut, ColRef, Conj, Mat, MatMut, MatRef, Par, Spec};
 
 /// Rows that go through map, product and accumulation together: large enough for the blocked
 /// products to run at full speed, small enough that a block of 5000 nodes takes 80 MB. Not a power
@@ -124,6 +124,14 @@ pub(crate) fn rank_cut(rows: usize, columns: usize, largest: f64) -> f64 {
 pub(crate) fn slice_of_column(column: ColMut<'_, f64>) -> &mut [f64] {
     match column.try_as_col_major_mut() {
         Some(column) => column.as_slice_mut(),
+        None => unreachable!("matrices of this crate are column-major"),
+    }
+}
+
+/// As [`slice_of_column`], to be read only.
+pub(crate) fn slice_of(column: ColRef<'_, f64>) -> &[f64] {
+    match column.try_as_col_major() {
+        Some(column) => column.as_slice(),
         None => unreachable!("matrices of this crate are column-major"),
     }
 }

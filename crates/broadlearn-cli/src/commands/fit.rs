@@ -11,7 +11,7 @@ use broadlearn::evaluate::{Metrics, metrics::Scorer};
 use broadlearn::features::{Activation, Recipe};
 use broadlearn::model::{Member, Training};
 use broadlearn::preprocess::Scaling;
-use broadlearn::solve::{NetworkCandidate, RobustLoss, SolveReport, Start};
+use broadlearn::solve::{NetworkCandidate, RobustLoss, SolveReport, Solver, Start};
 use broadlearn::{Error, Model, Settings};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -39,7 +39,7 @@ pub(crate) struct FitArgs {
     model: PathBuf,
     /// Make a sibling of this model: the same columns, settings, scalers and nodes, other rows.
     /// Siblings can be merged
-    #[arg(long, value_name = "MODEL", conflicts_with_all = ["target", "holdout", "ignore", "weight", "task", "max_categories", "loss", "shape", "mixture", "sigma", "ridge", "start", "no_anneal", "tolerance", "max_iterations", "seed", "members", "compact", "recipe", "budget", "feature_groups", "feature_nodes", "enhancement_nodes", "gain", "activation", "input_scaling", "target_scaling"])]
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["target", "holdout", "ignore", "weight", "task", "max_categories", "loss", "shape", "mixture", "sigma", "ridge", "start", "no_anneal", "solver", "memory", "tolerance", "max_iterations", "seed", "members", "compact", "recipe", "budget", "feature_groups", "feature_nodes", "enhancement_nodes", "gain", "activation", "input_scaling", "target_scaling"])]
     like: Option<PathBuf>,
     /// With --like: weigh the rows by that model's own predictions, and take one step of the fixed
     /// point; the siblings of all shards, merged, are the next step of the joint fit
@@ -87,6 +87,13 @@ pub(crate) struct FitArgs {
     /// Steps after which the fixed point is given up
     #[arg(long, value_name = "N", default_value_t = 200, help_heading = "Learning")]
     max_iterations: usize,
+    /// How the steps of the fixed point are found; all ways lead to the same one
+    #[arg(long, value_parser = names(Solver::ALL, Solver::name), default_value = "auto", help_heading = "Learning")]
+    solver: Solver,
+    /// Memory that may be used, such as 500M or 2G: where the state of the rows does not fit it is computed
+    /// again in every pass; the model is the same [default: half of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    memory: Option<u64>,
     /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Learning")]
     seed: u64,
@@ -194,6 +201,22 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
     match digits.parse::<f64>() {
         Ok(value) if value > 0.0 && value.is_finite() => Ok(value * unit),
         _ => Err("expected a positive time such as 30s or 5m".into()),
+    }
+}
+
+/// A number of bytes, such as 500M or 2G.
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match text[digits.len()..].trim_end_matches(['B', 'b', 'i']) {
+        "" => 1.0,
+        "K" | "k" => 1024.0,
+        "M" | "m" => 1024.0 * 1024.0,
+        "G" | "g" => 1024.0 * 1024.0 * 1024.0,
+        _ => return Err("expected a size such as 500M or 2G".into()),
+    };
+    match digits.parse::<f64>() {
+        Ok(value) if value > 0.0 && value.is_finite() => Ok((value * unit) as u64),
+        _ => Err("expected a positive size such as 500M or 2G".into()),
     }
 }
 
@@ -322,11 +345,15 @@ impl FitArgs {
             .map_or_else(Settings::new, Settings::recipe)
             .activation(self.activation)
             .start(self.start, !self.no_anneal)
+            .solver(self.solver)
             .stop(self.tolerance, self.max_iterations)
             .seed(self.seed)
             .compact(self.compact);
         if let Some(count) = self.members {
             settings = settings.members(count);
+        }
+        if let Some(bytes) = self.memory {
+            settings = settings.memory(bytes);
         }
         if let Some(count) = self.feature_groups {
             settings = settings.feature_groups(count);

@@ -21,7 +21,7 @@ pub enum Route {
 pub type Blocks<'a> = dyn FnMut(Range<usize>, MatMut<'_, f64>) -> Result<Mat<f64>> + 'a;
 
 /// `NormalEquations::add` or `NormalEquations::remove`.
-type Step = fn(&mut NormalEquations, MatMut<'_, f64>, MatRef<'_, f64>, Option<&[f64]>, Par);
+type Step = fn(&mut NormalEquations, MatRef<'_, f64>, MatRef<'_, f64>, Option<&[f64]>, Par);
 
 /// What a model has learnt: R = U' Λ U and P = U' Λ Y, the Cholesky factor of R + γ I, and the
 /// [`Ledger`] of rows with their weights Λ.
@@ -151,7 +151,7 @@ impl Knowledge {
             let mut v = weighted_columns(u.as_ref(), weights);
             if self.factor()?.update(v.as_mut(), 1.0) {
                 self.updates += weights.len() as u64;
-                self.equations.add(u.as_mut(), y.as_ref(), Some(weights), parallelism());
+                self.equations.add(u.as_ref(), y.as_ref(), Some(weights), parallelism());
                 return Ok(Route::Updated);
             }
             (self.factor, self.updates) = (None, 0);
@@ -178,7 +178,7 @@ impl Knowledge {
             if squared_norm(leverage.as_ref()) < 0.99 && factor.update(v.as_mut(), -1.0) {
                 self.factor = Some(factor);
                 self.updates += weights.len() as u64;
-                self.equations.remove(u.as_mut(), y.as_ref(), Some(weights), parallelism());
+                self.equations.remove(u.as_ref(), y.as_ref(), Some(weights), parallelism());
                 return Ok(Route::Updated);
             }
         }
@@ -192,7 +192,7 @@ impl Knowledge {
         for range in row_blocks(weights.len()) {
             let mut u = buffer.as_mut().subrows_mut(0, range.len());
             let y = blocks(range.clone(), u.as_mut())?;
-            step(&mut equations, u, y.as_ref(), Some(&weights[range]), parallelism());
+            step(&mut equations, u.as_ref(), y.as_ref(), Some(&weights[range]), parallelism());
         }
         self.replace(equations)?;
         Ok(Route::Refactored)

@@ -268,7 +268,7 @@ impl CarriedInverse {
         }
         let (nodes, par) = (rows.u.ncols(), parallelism());
         let mut equations = NormalEquations::empty(nodes, rows.y.ncols());
-        equations.add(rows.u.to_owned().as_mut(), rows.y, rows.weights, par);
+        equations.add(rows.u, rows.y, rows.weights, par);
         let factor = Factor::new(equations.r().to_owned(), ridge, par)?;
         let w = factor.solve(equations.p(), par);
         let mut inverse = factor.solve(Mat::identity(nodes, nodes).as_ref(), par);

@@ -14,6 +14,7 @@ use crate::increment::ledger::fingerprints;
 use crate::increment::{Knowledge, Ledger};
 use crate::linalg::{parallelism, squared_norm};
 use crate::matrix::IntoMatrix;
+use crate::memory;
 use crate::preprocess::{ScaledRows, Scaler, statistics};
 use crate::progress::{Observer, report, unobserved};
 use crate::solve::factor::Factor;
@@ -304,6 +305,8 @@ impl CheckedSettings {
             anneal: self.anneal,
             tolerance: self.tolerance,
             max_iterations: self.max_iterations,
+            solver: self.solver,
+            memory: self.memory.unwrap_or_else(memory::share_of_free),
         }
     }
 
@@ -329,7 +332,11 @@ impl CheckedSettings {
             (Some((_, Some(factor))), Some(ridge)) => degrees_of_freedom(factor, ridge),
             _ => solution.w.nrows() as f64,
         };
-        report.spread = spread(system, solution.w.as_ref(), user, freedom)?;
+        let outputs = match solution.outputs {
+            Some(outputs) => outputs,
+            None => system.outputs(solution.w.as_ref())?,
+        };
+        report.spread = spread(system, outputs.as_ref(), user, freedom);
         Ok(Solved { w: solution.w, equations, weights, report })
     }
 
@@ -342,7 +349,7 @@ impl CheckedSettings {
         let (w, rank) = pseudo_inverse::solve(state, y, user)?;
         let report = plain_report(None, Form::Orthogonal, Some(rank));
         let system = System::new(state, y, PRECISION, parallelism());
-        let solution = Solution { w, equations: None };
+        let solution = Solution { w, equations: None, outputs: None };
         self.solved(&system, solution, user.map(<[f64]>::to_vec), user, report)
     }
 }
@@ -395,15 +402,15 @@ fn degrees_of_freedom(factor: &Factor, ridge: f64) -> f64 {
 /// See [`SolveReport::spread`].
 fn spread(
     system: &System<'_>,
-    w: MatRef<'_, f64>,
+    outputs: MatRef<'_, f64>,
     user: Option<&[f64]>,
     freedom: f64,
-) -> Result<f64> {
-    let mut norms = system.squared_residuals(system.outputs(w)?.as_ref());
+) -> f64 {
+    let mut norms = system.squared_residuals(outputs);
     norms.iter_mut().for_each(|square| *square = square.sqrt());
     let rows = user.map_or(norms.len() as f64, |user| user.iter().sum());
     let left = (1.0 - freedom / rows).max(0.05);
-    Ok(1.4826 * statistics::median(&norms, user).unwrap_or(0.0) / left)
+    1.4826 * statistics::median(&norms, user).unwrap_or(0.0) / left
 }
 
 fn plain_report(ridge: Option<f64>, form: Form, rank: Option<usize>) -> SolveReport {

@@ -4,7 +4,7 @@ use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::features::{Activation, Features, Growth, Network, Recipe};
 use crate::preprocess::Scaling;
-use crate::solve::{RobustLoss, Start};
+use crate::solve::{RobustLoss, Solver, Start};
 use serde::{Deserialize, Serialize};
 
 /// What is minimised.
@@ -62,8 +62,9 @@ impl Open {
 ///
 /// and other [robust losses](RobustLoss) take the place of the first term with [`loss`](Self::loss).
 ///
-/// Fitting N rows with L nodes costs N L^2 + L^3 / 3 flops per fixed-point step (N^3 / 3 for N < L)
-/// and 8 L^2 bytes, whatever N is (and up to 256 MB for U, which is kept if it fits).
+/// Fitting N rows with L nodes costs N L^2 + L^3 / 3 flops, about half as much again for a robust loss,
+/// and 8 L^2 bytes, whatever N is (and up to 4 N L bytes for U, which is kept if [`memory`](Self::memory)
+/// allows).
 ///
 /// | name | default | range | which way it pushes |
 /// |---|---|---|---|
@@ -112,6 +113,8 @@ pub struct Settings {
     seed: u64,
     members: Option<usize>,
     compact: bool,
+    solver: Solver,
+    memory: Option<u64>,
 }
 
 impl Default for Settings {
@@ -151,6 +154,8 @@ impl Settings {
             seed: 0,
             members: None,
             compact: false,
+            solver: Solver::default(),
+            memory: None,
         }
     }
 
@@ -340,6 +345,22 @@ impl Settings {
         self
     }
 
+    /// How the steps of the fixed point are found. All ways lead to the same one.
+    #[must_use]
+    pub fn solver(mut self, solver: Solver) -> Self {
+        self.solver = solver;
+        self
+    }
+
+    /// Bytes of memory that a fit may use, as far as it has a choice: the state of the training rows is
+    /// kept if there is room, and computed anew in every pass if not. Half of what is free unless
+    /// given. The model is the same, bit by bit.
+    #[must_use]
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
     /// Checks that every setting is within its range.
     ///
     /// # Errors
@@ -379,6 +400,8 @@ impl Settings {
             seed: self.seed,
             members: self.members.unwrap_or(1),
             compact: self.compact,
+            solver: self.solver,
+            memory: self.memory,
         };
         settings.verify(task)?;
         Ok(settings)
@@ -422,6 +445,12 @@ pub struct CheckedSettings {
     pub(crate) members: usize,
     /// Whether R and P are dropped.
     pub(crate) compact: bool,
+    /// How the steps of the fixed point are found; no model depends on it.
+    #[serde(skip)]
+    pub(crate) solver: Solver,
+    /// Bytes that a fit may use; no model depends on them.
+    #[serde(skip)]
+    pub(crate) memory: Option<u64>,
 }
 
 /// More members than this are taken for a mistake.

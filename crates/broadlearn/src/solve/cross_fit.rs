@@ -27,7 +27,7 @@ impl HonestWeights {
         let par = parallelism();
         let u = system.state().select(&self.rows);
         let y = select_rows(system.y(), &self.rows);
-        let equations = NormalEquations::of(u.clone(), y.as_ref(), Some(&self.weights));
+        let equations = NormalEquations::of(u.as_ref(), y.as_ref(), Some(&self.weights));
         let factor = Factor::new(equations.r().to_owned(), ridge, par)?;
         let mut residuals = system.y().to_owned();
         if self.rows.len() < residuals.nrows() {

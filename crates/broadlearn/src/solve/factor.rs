@@ -107,6 +107,46 @@ impl Factor {
         llt::solve::solve_in_place(self.0.as_ref(), right, par, MemStack::new(&mut []));
     }
 
+    /// F' X, of which the squares of the elements add up to the sum of x' A x over the columns x.
+    fn half_product(&self, columns: MatRef<'_, f64>) -> Mat<f64> {
+        let mut product = Mat::zeros(columns.nrows(), columns.ncols());
+        triangular::matmul(
+            product.as_mut(),
+            BlockStructure::Rectangular,
+            Accum::Replace,
+            self.0.transpose(),
+            BlockStructure::TriangularUpper,
+            columns,
+            BlockStructure::Rectangular,
+            1.0,
+            Par::Seq,
+        );
+        product
+    }
+
+    /// The square root of the sum of x' A x over the columns x.
+    pub(crate) fn norm(&self, columns: MatRef<'_, f64>) -> f64 {
+        self.half_product(columns).norm_l2()
+    }
+
+    /// A X.
+    pub(crate) fn product(&self, columns: MatRef<'_, f64>) -> Mat<f64> {
+        let half = self.half_product(columns);
+        let mut product = Mat::zeros(columns.nrows(), columns.ncols());
+        triangular::matmul(
+            product.as_mut(),
+            BlockStructure::Rectangular,
+            Accum::Replace,
+            self.0.as_ref(),
+            BlockStructure::TriangularLower,
+            half.as_ref(),
+            BlockStructure::Rectangular,
+            1.0,
+            Par::Seq,
+        );
+        product
+    }
+
     /// The solution for a right-hand side.
     pub(crate) fn solve(&self, right: MatRef<'_, f64>, par: Par) -> Mat<f64> {
         let mut solution = right.to_owned();

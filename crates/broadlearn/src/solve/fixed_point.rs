@@ -7,7 +7,7 @@
 
 use super::start::{L1_STEPS, Start, initial_outputs};
 use super::system::{Solution, System};
-use super::{Loss, RobustLoss, SolveReport};
+use super::{Form, Loss, RobustLoss, SolveReport};
 use crate::error::{Error, Result};
 use crate::linalg::squared_norm;
 use crate::progress::{Observer, report};
@@ -25,7 +25,39 @@ pub(crate) struct FixedPoint {
     pub(crate) anneal: bool,
     pub(crate) tolerance: f64,
     pub(crate) max_iterations: usize,
+    pub(crate) solver: Solver,
+    /// Bytes that may be in use.
+    pub(crate) memory: u64,
 }
+
+/// How the steps of a fixed point are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Solver {
+    /// Whichever is likely to be faster.
+    #[default]
+    Auto,
+    /// A weighted product and a factor in every step: what Algorithm 1 of the paper says.
+    Direct,
+    /// Conjugate gradients, and one or two such steps in the end.
+    Iterative,
+}
+
+impl Solver {
+    /// All of them, the default first.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Direct, Self::Iterative];
+
+    /// The name used on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Direct => "direct",
+            Self::Iterative => "iterative",
+        }
+    }
+}
+
+/// With fewer nodes a step costs little more than what conjugate gradients cost.
+const LEAST_NODES: usize = 64;
 
 /// Weights below this sum to nothing: no row speaks for the model.
 const VANISHED: f64 = 1e-6;
@@ -41,12 +73,13 @@ impl FixedPoint {
         user: Option<&[f64]>,
         observer: &mut Observer<'_>,
     ) -> Result<(Solution, Vec<f64>, SolveReport)> {
-        let starts: &[Start] = match self.start {
-            Start::Best if self.linear > 0 => &[Start::L1, Start::Trimmed],
-            Start::Best => &[Start::L1],
-            Start::Trimmed if self.linear == 0 => &[Start::L1],
-            ref start => std::slice::from_ref(start),
-        };
+        if self.is_inexact(system, ridge) {
+            let solved = self.solve_inexactly(system, sigma, ridge, user, observer)?;
+            if let Some(solved) = solved {
+                return Ok(solved);
+            }
+        }
+        let starts = self.starts();
         let mut best: Option<(f64, Mat<f64>)> = None;
         for &start in starts {
             let outputs = self.approach(system, start, sigma, ridge, user, observer)?;
@@ -70,6 +103,28 @@ impl FixedPoint {
         self.go_on(outputs, system, sigma, ridge, user, observer)
     }
 
+    /// Whether the fixed point is sought by conjugate gradients.
+    fn is_inexact(&self, system: &System<'_>, ridge: f64) -> bool {
+        match self.solver {
+            Solver::Direct => false,
+            Solver::Iterative => true,
+            // The dual is cheap enough, and so are small systems.
+            Solver::Auto => {
+                system.form(ridge) == Form::Primal && system.state().width() >= LEAST_NODES
+            }
+        }
+    }
+
+    /// The starts to compare.
+    pub(super) fn starts(&self) -> &[Start] {
+        match self.start {
+            Start::Best if self.linear > 0 => &[Start::L1, Start::Trimmed],
+            Start::Best => &[Start::L1],
+            Start::Trimmed if self.linear == 0 => &[Start::L1],
+            ref start => std::slice::from_ref(start),
+        }
+    }
+
     /// Outputs from which the final kernel size goes on: those of the start, annealed.
     fn approach(
         &self,
@@ -81,11 +136,15 @@ impl FixedPoint {
         observer: &mut Observer<'_>,
     ) -> Result<Mat<f64>> {
         let (mut outputs, widest) = match start {
-            Start::Trimmed => system.trimmed_outputs(self.linear, user)?,
+            Start::Trimmed => {
+                let (w, widest) = system.trimmed(self.linear, user)?;
+                (system.outputs(w.as_ref())?, widest)
+            }
             _ => (initial_outputs(system, start, user, ridge, L1_STEPS)?, f64::INFINITY),
         };
         if self.anneal {
-            for wide in annealing(system, outputs.as_ref(), sigma, user) {
+            let squares = system.squared_residuals(outputs.as_ref());
+            for wide in annealing(&squares, sigma, user) {
                 if wide > widest {
                     continue;
                 }
@@ -112,7 +171,7 @@ impl FixedPoint {
         loop {
             report(observer, "fixed point", iterations as u64, Some(self.max_iterations as u64))?;
             let weights = sample_weights(system, outputs.as_ref(), self.kind, sigma, user)?;
-            let solution = system.solve(Some(&weights), ridge)?;
+            let mut solution = system.solve(Some(&weights), ridge)?;
             let next = system.outputs(solution.w.as_ref())?;
             let last_change = relative_change(outputs.as_ref(), next.as_ref());
             outputs = next;
@@ -138,6 +197,7 @@ impl FixedPoint {
                     networks: Vec::new(),
                     cross_fitted: false,
                 };
+                solution.outputs = Some(outputs);
                 return Ok((solution, weights, report));
             }
         }
@@ -179,7 +239,7 @@ pub(crate) fn sample_weights(
 
 /// 1 - (sum_i w_i rho(e_i) + penalty) / N, in which N is the sum of the user weights w. For the
 /// correntropy loss that is the paper's (1/N)(sum_i w_i exp(-|e_i|^2 / 2 sigma^2) - penalty).
-fn normalised_objective(losses: &[f64], user: Option<&[f64]>, penalty: f64) -> f64 {
+pub(super) fn normalised_objective(losses: &[f64], user: Option<&[f64]>, penalty: f64) -> f64 {
     let (sum, total) = match user {
         None => (losses.iter().sum::<f64>(), losses.len() as f64),
         Some(user) => (losses.iter().zip(user).map(|(l, w)| l * w).sum(), user.iter().sum()),
@@ -188,13 +248,7 @@ fn normalised_objective(losses: &[f64], user: Option<&[f64]>, penalty: f64) -> f
 }
 
 /// Kernel sizes from one that sees every row down towards `sigma`, by a factor of two.
-fn annealing(
-    system: &System<'_>,
-    outputs: MatRef<'_, f64>,
-    sigma: f64,
-    user: Option<&[f64]>,
-) -> Vec<f64> {
-    let squares = system.squared_residuals(outputs);
+pub(super) fn annealing(squares: &[f64], sigma: f64, user: Option<&[f64]>) -> Vec<f64> {
     let weight = |row: usize| user.map_or(1.0, |user| user[row]);
     let (mut sum, mut total) = (0.0, 0.0);
     for (row, square) in squares.iter().enumerate() {

@@ -11,11 +11,13 @@ pub(crate) mod pseudo_inverse;
 pub(crate) mod start;
 pub(crate) mod trimmed;
 pub(crate) mod fixed_point;
+pub(crate) mod inexact;
 pub(crate) mod cross_fit;
 pub(crate) mod nested;
 pub(crate) mod automatic;
 pub mod report;
 
+pub use fixed_point::Solver;
 pub use loss::{Loss, RobustLoss};
 pub use report::{Candidate, Form, NetworkCandidate, SolveReport};
 pub use start::Start;

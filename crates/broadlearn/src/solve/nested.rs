@@ -117,7 +117,7 @@ mod tests {
         let u = Mat::from_fn(30, 12, |_, _| stream.normal());
         let y = Mat::from_fn(30, 2, |_, _| stream.normal());
         let weights: Vec<f64> = (0..30).map(|_| 0.1 + stream.unit()).collect();
-        let equations = NormalEquations::of(u.clone(), y.as_ref(), Some(&weights));
+        let equations = NormalEquations::of(u.as_ref(), y.as_ref(), Some(&weights));
         let sizes = [1, 5, 12];
         let (u_ref, y_ref) = (u.as_ref(), y.as_ref());
         let found = left_out_squares(&equations, u_ref, y_ref, &weights, 0.3, &sizes, Par::Seq)
@@ -129,7 +129,7 @@ mod tests {
                 let part = u.subcols(0, size);
                 let kept: Vec<f64> = others.iter().map(|&other| weights[other]).collect();
                 let equations = NormalEquations::of(
-                    select_rows(part, &others),
+                    select_rows(part, &others).as_ref(),
                     select_rows(y.as_ref(), &others).as_ref(),
                     Some(&kept),
                 );
@@ -146,7 +146,7 @@ mod tests {
     fn a_row_that_owns_its_node_is_not_judged() {
         let u = Mat::from_fn(4, 4, |i, j| f64::from(u8::from(i == j)));
         let y = Mat::from_fn(4, 1, |i, _| i as f64);
-        let equations = NormalEquations::of(u.clone(), y.as_ref(), None);
+        let equations = NormalEquations::of(u.as_ref(), y.as_ref(), None);
         let (ones, par) = ([1.0; 4], Par::Seq);
         let found = left_out_squares(&equations, u.as_ref(), y.as_ref(), &ones, 1e-9, &[4], par)
             .expect("a solution");

@@ -56,21 +56,23 @@ pub(crate) fn initial_outputs(
     let mut outputs = system.outputs(system.solve(user, ridge)?.w.as_ref())?;
     if start != Start::Ridge {
         for _ in 0..l1_steps {
-            let mut norms = system.squared_residuals(outputs.as_ref());
-            norms.iter_mut().for_each(|square| *square = square.sqrt());
-            let scale = statistics::median(&norms, user).unwrap_or(0.0);
-            if scale == 0.0 {
-                break; // More than half of the rows fit exactly: that is an L1 solution.
-            }
-            // Weights 1 / |e|, in units of the median residual so that the ridge keeps its meaning
-            // whatever the units of the target, and bounded for rows that fit exactly.
-            let weights: Vec<f64> = norms
-                .iter()
-                .enumerate()
-                .map(|(i, norm)| user.map_or(1.0, |user| user[i]) * scale / norm.max(1e-3 * scale))
-                .collect();
+            let squares = system.squared_residuals(outputs.as_ref());
+            let Some(weights) = least_absolute_weights(squares, user) else { break };
             outputs = system.outputs(system.solve(Some(&weights), ridge)?.w.as_ref())?;
         }
     }
     Ok(outputs)
+}
+
+/// The sample weights 1 / |e| that make a least-squares solution one of least absolute residuals, in units
+/// of the median residual so that the ridge keeps its meaning whatever the units of the target, and
+/// bounded for rows that fit exactly. `None` if more than half of the rows do: that is an L1 solution.
+pub(crate) fn least_absolute_weights(squares: Vec<f64>, user: Option<&[f64]>) -> Option<Vec<f64>> {
+    let mut norms = squares;
+    norms.iter_mut().for_each(|square| *square = square.sqrt());
+    let scale = statistics::median(&norms, user).filter(|scale| *scale > 0.0)?;
+    for (i, norm) in norms.iter_mut().enumerate() {
+        *norm = user.map_or(1.0, |user| user[i]) * scale / norm.max(1e-3 * scale);
+    }
+    Some(norms)
 }

@@ -9,11 +9,13 @@
 //! by design, so residuals remain even for N < L; a ridge that is tiny beside |K| is left to the
 //! primal.
 
+use super::Loss;
 use super::factor::Factor;
+use super::fixed_point::check_not_vanished;
 use super::report::Form;
 use super::trimmed::{TRIMMED_KERNEL, least_trimmed_squares};
 use crate::error::Result;
-use crate::linalg::{product, scale_rows, select_rows, worth};
+use crate::linalg::{BLOCK_ROWS, product, scale_rows, select_rows, worth};
 use crate::state::{NormalEquations, StateRows};
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat, MatRef, Par};
@@ -36,6 +38,8 @@ struct Kernel {
 pub(crate) struct Solution {
     pub(crate) w: Mat<f64>,
     pub(crate) equations: Option<(NormalEquations, Factor)>,
+    /// The outputs U W of all rows, if they are known, up to the tolerance of a fixed point.
+    pub(crate) outputs: Option<Mat<f64>>,
 }
 
 impl<'a> System<'a> {
@@ -78,13 +82,13 @@ impl<'a> System<'a> {
         match (self.kernel(ridge), self.state) {
             (Some(kernel), StateRows::Whole(u)) => {
                 let w = self.solve_dual(kernel, u.as_ref(), weights, ridge)?;
-                Ok(Solution { w, equations: None })
+                Ok(Solution { w, equations: None, outputs: None })
             }
             _ => {
                 let equations = self.equations(weights)?;
                 let factor = Factor::new(equations.r().to_owned(), ridge, self.par)?;
                 let w = factor.solve(equations.p(), self.par);
-                Ok(Solution { w, equations: Some((equations, factor)) })
+                Ok(Solution { w, equations: Some((equations, factor)), outputs: None })
             }
         }
     }
@@ -120,7 +124,7 @@ impl<'a> System<'a> {
     /// R and P for these sample weights.
     pub(crate) fn equations(&self, weights: Option<&[f64]>) -> Result<NormalEquations> {
         let mut equations = NormalEquations::empty(self.state.width(), self.y.ncols());
-        self.state.visit_mut(|rows, u| {
+        self.state.visit(|rows, u| {
             let y = self.y.subrows(rows.start, rows.len());
             equations.add(u, y, weights.map(|weights| &weights[rows]), self.par);
             Ok(())
@@ -139,14 +143,54 @@ impl<'a> System<'a> {
         Ok(outputs)
     }
 
-    /// The outputs of a linear model of the first columns of U by least trimmed squares, and the widest
-    /// kernel with which a fixed point should go on from there. Of many rows, some thousand at even
-    /// distances speak for all.
-    pub(crate) fn trimmed_outputs(
+    /// R and P with the weights of the residuals of this W, its outputs, and the weights, the user's
+    /// multiplied in: all in one pass.
+    pub(crate) fn equations_at(
         &self,
-        linear: usize,
+        w: MatRef<'_, f64>,
+        loss: Loss,
         user: Option<&[f64]>,
-    ) -> Result<(Mat<f64>, f64)> {
+    ) -> Result<(NormalEquations, Mat<f64>, Vec<f64>)> {
+        let mut equations = NormalEquations::empty(self.state.width(), self.y.ncols());
+        let mut outputs = Mat::zeros(self.rows(), w.ncols());
+        let mut weights = vec![0.0; self.rows()];
+        self.state.visit(|rows, u| {
+            let mut f = outputs.as_mut().subrows_mut(rows.start, rows.len());
+            product(f.as_mut(), Accum::Replace, u, w, self.par);
+            let y = self.y.subrows(rows.start, rows.len());
+            let block = &mut weights[rows.clone()];
+            for (y, f) in y.col_iter().zip(f.as_ref().col_iter()) {
+                for ((square, y), f) in block.iter_mut().zip(y.iter()).zip(f.iter()) {
+                    *square += (y - f) * (y - f);
+                }
+            }
+            loss.weigh(block);
+            if let Some(user) = user {
+                block.iter_mut().zip(&user[rows]).for_each(|(weight, user)| *weight *= user);
+            }
+            equations.add(u, y, Some(block), self.par);
+            Ok(())
+        })?;
+        check_not_vanished(&weights, loss)?;
+        Ok((equations, outputs, weights))
+    }
+
+    /// What a fit needs in memory beside the state of all rows: inputs, targets and some vectors like
+    /// them, an L x L matrix, blocks of rows, and the program itself.
+    pub(crate) fn bytes_beside_state(&self) -> u64 {
+        const PROGRAM: usize = 50 << 20;
+        let (n, nodes) = (self.rows(), self.state.width());
+        let numbers = self.state.inputs() * n
+            + 8 * self.y.ncols() * n
+            + nodes * nodes
+            + 3 * BLOCK_ROWS * nodes;
+        (size_of::<f64>() * numbers + PROGRAM) as u64
+    }
+
+    /// A linear model of the first columns of U by least trimmed squares, and the widest kernel with
+    /// which a fixed point should go on from there. Of many rows, some thousand at even distances speak
+    /// for all.
+    pub(crate) fn trimmed(&self, linear: usize, user: Option<&[f64]>) -> Result<(Mat<f64>, f64)> {
         const MOST_ROWS: usize = 5000;
         let every = self.rows().div_ceil(MOST_ROWS).max(1);
         let rows: Vec<usize> = (0..self.rows()).step_by(every).collect();
@@ -157,7 +201,7 @@ impl<'a> System<'a> {
         let trimmed = least_trimmed_squares(u.subcols(0, linear), y.as_ref(), weights.as_deref())?;
         let mut w = Mat::zeros(self.state.width(), self.y.ncols());
         w.subrows_mut(0, linear).copy_from(&trimmed.w);
-        Ok((self.outputs(w.as_ref())?, TRIMMED_KERNEL * trimmed.spread))
+        Ok((w, TRIMMED_KERNEL * trimmed.spread))
     }
 
     /// |y_i - f_i|^2 for every row, given the outputs f.

@@ -71,7 +71,7 @@ impl Problem<'_> {
     }
 
     fn fit(&self, weights: &[f64]) -> Result<Mat<f64>> {
-        let equations = NormalEquations::of(self.u.to_owned(), self.y, Some(weights));
+        let equations = NormalEquations::of(self.u, self.y, Some(weights));
         let ridge = RIDGE * equations.weight();
         let factor = Factor::new(equations.r().to_owned(), ridge, Par::Seq)?;
         Ok(factor.solve(equations.p(), Par::Seq))

@@ -1,9 +1,9 @@
 //! The weighted normal equations R = U' Λ U, P = U' Λ Y.
 
-use crate::linalg::{parallelism, scale_rows, slice_of_column, worth};
+use super::gram;
+use crate::linalg::{parallelism, slice_of_column, worth};
 use faer::linalg::matmul::matmul;
-use faer::linalg::matmul::triangular::{self, BlockStructure};
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::{Accum, Mat, MatRef, Par};
 
 /// What all that was learnt from amounts to: R = U' Λ U and P = U' Λ Y with the sample weights Λ that
 /// made them.
@@ -36,7 +36,7 @@ impl NormalEquations {
     /// ```
     /// use broadlearn::{faer::mat, state::NormalEquations};
     /// let (u, y) = (mat![[1.0, 2.0], [1.0, 3.0]], mat![[5.0], [7.0]]);
-    /// let equations = NormalEquations::of(u, y.as_ref(), Some(&[1.0, 2.0]));
+    /// let equations = NormalEquations::of(u.as_ref(), y.as_ref(), Some(&[1.0, 2.0]));
     /// assert!((equations.r()[(1, 0)] - 8.0).abs() < 1e-14);
     /// assert!((equations.p()[(0, 0)] - 19.0).abs() < 1e-14);
     /// assert_eq!((equations.rows(), equations.weight()), (2, 3.0));
@@ -44,11 +44,16 @@ impl NormalEquations {
     ///
     /// # Panics
     /// If the shapes do not match.
-    pub fn of(mut u: Mat<f64>, y: MatRef<'_, f64>, weights: Option<&[f64]>) -> Self {
+    pub fn of(u: MatRef<'_, f64>, y: MatRef<'_, f64>, weights: Option<&[f64]>) -> Self {
         assert!(u.nrows() == y.nrows() && weights.is_none_or(|w| w.len() == u.nrows()));
         let mut equations = Self::empty(u.ncols(), y.ncols());
-        equations.add(u.as_mut(), y, weights, parallelism());
+        equations.add(u, y, weights, parallelism());
         equations
+    }
+
+    /// R and P.
+    pub(crate) fn into_parts(self) -> (Mat<f64>, Mat<f64>) {
+        (self.r, self.p)
     }
 
     /// R = U' Λ U; only its lower triangle is meaningful.
@@ -71,10 +76,10 @@ impl NormalEquations {
         self.weight
     }
 
-    /// Adds rows with their sample weights (1 if not given). The block of U is overwritten.
+    /// Adds rows with their sample weights (1 if not given).
     pub(crate) fn add(
         &mut self,
-        u: MatMut<'_, f64>,
+        u: MatRef<'_, f64>,
         y: MatRef<'_, f64>,
         weights: Option<&[f64]>,
         par: Par,
@@ -84,10 +89,10 @@ impl NormalEquations {
         self.accumulate(u, y, weights, 1.0, par);
     }
 
-    /// Takes rows away that were added with these weights. The block of U is overwritten.
+    /// Takes rows away that were added with these weights.
     pub(crate) fn remove(
         &mut self,
-        u: MatMut<'_, f64>,
+        u: MatRef<'_, f64>,
         y: MatRef<'_, f64>,
         weights: Option<&[f64]>,
         par: Par,
@@ -99,51 +104,39 @@ impl NormalEquations {
 
     fn accumulate(
         &mut self,
-        mut u: MatMut<'_, f64>,
+        u: MatRef<'_, f64>,
         y: MatRef<'_, f64>,
         weights: Option<&[f64]>,
         sign: f64,
         par: Par,
     ) {
+        let weights = weights.filter(|weights| weights.iter().any(|&weight| weight != 1.0));
+        if u.nrows() == 1 {
+            return self.accumulate_row(u, y, sign * weights.map_or(1.0, |weights| weights[0]));
+        }
+        let flops = u.nrows() as f64 * (u.ncols() as f64).powi(2);
+        gram::add(self.r.as_mut(), u, weights, sign, worth(par, flops));
         let weighted;
-        let y = match weights.filter(|weights| weights.iter().any(|&weight| weight != 1.0)) {
+        let y = match weights {
             None => y,
             Some(weights) => {
-                let root: Vec<f64> = weights.iter().map(|weight| weight.sqrt()).collect();
-                scale_rows(u.as_mut(), &root);
-                weighted = Mat::from_fn(y.nrows(), y.ncols(), |i, j| root[i] * y[(i, j)]);
+                weighted = Mat::from_fn(y.nrows(), y.ncols(), |i, j| weights[i] * y[(i, j)]);
                 weighted.as_ref()
             }
         };
-        let u = u.as_ref();
-        if u.nrows() == 1 {
-            return self.accumulate_row(u, y, sign);
-        }
-        let flops = u.nrows() as f64 * (u.ncols() as f64).powi(2);
-        triangular::matmul(
-            self.r.as_mut(),
-            BlockStructure::TriangularLower,
-            Accum::Add,
-            u.transpose(),
-            BlockStructure::Rectangular,
-            u,
-            BlockStructure::Rectangular,
-            sign,
-            worth(par, flops),
-        );
         let flops = 2.0 * u.nrows() as f64 * u.ncols() as f64 * y.ncols() as f64;
         let par = if y.ncols() == 1 { Par::Seq } else { worth(par, flops) };
         matmul(self.p.as_mut(), Accum::Add, u.transpose(), y, sign, par);
     }
 
     /// A single row is a product of vectors, which general code makes slow.
-    fn accumulate_row(&mut self, u: MatRef<'_, f64>, y: MatRef<'_, f64>, sign: f64) {
+    fn accumulate_row(&mut self, u: MatRef<'_, f64>, y: MatRef<'_, f64>, weight: f64) {
         let row: Vec<f64> = u.row(0).iter().copied().collect();
         for (j, column) in self.r.as_mut().col_iter_mut().enumerate() {
-            add_multiple(&mut slice_of_column(column)[j..], sign * row[j], &row[j..]);
+            add_multiple(&mut slice_of_column(column)[j..], weight * row[j], &row[j..]);
         }
         for (j, column) in self.p.as_mut().col_iter_mut().enumerate() {
-            add_multiple(slice_of_column(column), sign * y[(0, j)], &row);
+            add_multiple(slice_of_column(column), weight * y[(0, j)], &row);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::features::FeatureMap;
-use crate::linalg::{BLOCK_ROWS, row_blocks, select_rows};
+use crate::linalg::{row_blocks, select_rows};
 use crate::preprocess::ScaledRows;
 use faer::{Mat, MatMut, MatRef};
 use std::ops::Range;
@@ -49,11 +49,27 @@ impl<'a> StateRows<'a> {
         }
     }
 
+    /// The number of inputs that are kept in memory for every row.
+    pub(crate) fn inputs(&self) -> usize {
+        match self {
+            Self::Whole(u) => u.ncols(),
+            Self::Streamed { inputs, .. } => inputs.columns(),
+        }
+    }
+
     /// U for the chosen rows only.
     pub(crate) fn select(&self, rows: &[usize]) -> Mat<f64> {
         match self {
             Self::Whole(u) => select_rows(u.as_ref(), rows),
             Self::Streamed { map, inputs } => map.state(inputs.select(rows).as_ref()),
+        }
+    }
+
+    /// Writes U for the chosen rows into a column-major matrix.
+    pub(crate) fn select_into(&self, rows: &[usize], mut into: MatMut<'_, f64>) {
+        match self {
+            Self::Whole(u) => into.copy_from(select_rows(u.as_ref(), rows)),
+            Self::Streamed { map, inputs } => map.apply(inputs.select(rows).as_ref(), into),
         }
     }
 
@@ -68,30 +84,9 @@ impl<'a> StateRows<'a> {
                     let block = u.subrows(rows.start, rows.len());
                     visitor(rows, block)?;
                 }
+                Ok(())
             }
-            Self::Streamed { .. } => {
-                self.visit_mut(|rows, block| visitor(rows, block.as_ref()))?;
-            }
+            Self::Streamed { map, inputs } => map.visit(inputs, visitor),
         }
-        Ok(())
-    }
-
-    /// Visits U block by block, in order; the visitor may overwrite its block, which is a copy.
-    pub(crate) fn visit_mut(
-        &self,
-        mut visitor: impl FnMut(Range<usize>, MatMut<'_, f64>) -> Result<()>,
-    ) -> Result<()> {
-        let mut buffer = Mat::zeros(BLOCK_ROWS.min(self.len()), self.width());
-        for rows in row_blocks(self.len()) {
-            let mut block = buffer.as_mut().subrows_mut(0, rows.len());
-            match self {
-                Self::Whole(u) => block.copy_from(u.subrows(rows.start, rows.len())),
-                Self::Streamed { map, inputs } => {
-                    map.apply(inputs.block(rows.clone()).as_ref(), block.as_mut());
-                }
-            }
-            visitor(rows, block)?;
-        }
-        Ok(())
     }
 }

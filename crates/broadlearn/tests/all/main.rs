@@ -11,6 +11,8 @@ mod support;
 
 // What must hold whatever the data are: fixed point, weights as copies, row order, units, threads.
 mod identities;
+// The two ways to the fixed point.
+mod solvers;
 // The same for every robust loss.
 mod losses;
 // Learning, forgetting, growing, merging: each equals a fit from the beginning.

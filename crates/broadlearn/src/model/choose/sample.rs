@@ -138,7 +138,7 @@ impl<'a> Sample<'a> {
             weights.iter_mut().zip(user).for_each(|(weight, user)| *weight *= *user);
         }
         let u = mapped.u.subrows(0, seen).to_owned();
-        let equations = NormalEquations::of(u, self.y.subrows(0, seen), Some(&weights));
+        let equations = NormalEquations::of(u.as_ref(), self.y.subrows(0, seen), Some(&weights));
         // What could be factored in the folds may fail by a rounding error here.
         let factored = |ridge| Factor::new(equations.r().to_owned(), ridge, par);
         let factor = factored(ridge).or_else(|_| factored(STURDY * ridge))?;
@@ -212,7 +212,7 @@ impl<'a> Sample<'a> {
         let before = u.ncols() - most;
         let widths: Vec<usize> = sizes.iter().map(|size| before + size).collect();
         let y = self.y.as_ref();
-        let equations = NormalEquations::of(u.clone(), y, Some(&self.weights));
+        let equations = NormalEquations::of(u.as_ref(), y, Some(&self.weights));
         let mut trials = Vec::new();
         for &ridge in ridges {
             let (u, par) = (u.as_ref(), parallelism());
@@ -241,7 +241,7 @@ impl<'a> Sample<'a> {
     pub(super) fn slopes(&self, settings: &CheckedSettings, trial: &Trial) -> Result<Vec<f64>> {
         let settings = settings.clone().with_nodes(trial.nodes);
         let Mapped { scaler, map, u } = self.mapped(&settings, self.x.nrows())?;
-        let equations = NormalEquations::of(u, self.y.as_ref(), Some(&self.weights));
+        let equations = NormalEquations::of(u.as_ref(), self.y.as_ref(), Some(&self.weights));
         let factor = Factor::new(equations.r().to_owned(), trial.ridge, parallelism())?;
         let w = factor.solve(equations.p(), parallelism());
         let rows = SLOPE_ROWS.min(self.x.nrows());

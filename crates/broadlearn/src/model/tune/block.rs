@@ -190,7 +190,7 @@ impl Walk {
         let u = part.u.subcols(0, width);
         let solve = |weights: Option<Vec<f64>>| -> Result<Step> {
             let mut equations = NormalEquations::empty(width, part.y.ncols());
-            equations.add(u.to_owned().as_mut(), part.y.as_ref(), weights.as_deref(), par);
+            equations.add(u, part.y.as_ref(), weights.as_deref(), par);
             let factor = Factor::new(equations.r().to_owned(), ridge, par)?;
             Ok(Step { equations, factor, weights })
         };
@@ -300,7 +300,7 @@ mod tests {
             let kept: Vec<f64> = train.iter().map(|&row| weights[row]).collect();
             let y_train = select_rows(y.as_ref(), &train);
             let equations =
-                NormalEquations::of(select_rows(u, &train), y_train.as_ref(), Some(&kept));
+                NormalEquations::of(select_rows(u, &train).as_ref(), y_train.as_ref(), Some(&kept));
             let factor = Factor::new(equations.r().to_owned(), ridge, Par::Seq).expect("definite");
             let w = factor.solve(equations.p(), Par::Seq);
             for row in test {
