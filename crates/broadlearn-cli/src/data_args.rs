@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::fault::Fault;
 use crate::live_input::LiveInput;
 use broadlearn::data::{
-    Format, Kind, ReadOptions, Roles, Schema, Surprises, TableReader, Task, TrainingData,
+    Bound, Format, Kind, ReadOptions, Roles, Schema, Surprises, TableReader, Task, TrainingData,
 };
 use broadlearn::{Error, Model};
 use clap::{Args, ValueEnum};
@@ -75,7 +75,7 @@ impl DataArgs {
         Ok(TableReader::from_reader(&name, Box::new(LiveInput::new(file)), &options)?)
     }
 
-    fn options(&self) -> ReadOptions {
+    pub(crate) fn options(&self) -> ReadOptions {
         ReadOptions {
             format: self.format.map(|format| match format {
                 FormatName::Csv => Format::Delimited,
@@ -141,6 +141,18 @@ impl ColumnArgs {
         table: &DataArgs,
         context: &Context,
     ) -> Result<TrainingData, Fault> {
+        let mut reader = table.open(path)?;
+        self.read_within(&mut reader, target, Bound::None, context)
+    }
+
+    /// Reads a training table as far as there is room for it, and says what was found.
+    pub(crate) fn read_within(
+        &self,
+        reader: &mut TableReader,
+        target: &[String],
+        bound: Bound,
+        context: &Context,
+    ) -> Result<TrainingData, Fault> {
         let roles = Roles {
             target: target.to_vec(),
             ignore: self.ignore.clone(),
@@ -149,7 +161,7 @@ impl ColumnArgs {
             drop_missing_target: self.drop_missing_target,
             max_categories: self.max_categories,
         };
-        let data = TrainingData::read(&mut table.open(path)?, &roles, &mut context.observer())?;
+        let data = TrainingData::read_within(reader, &roles, bound, &mut context.observer())?;
         context.end_progress();
         if data.dropped() > 0 {
             context.say(format_args!(

@@ -31,7 +31,7 @@
 mod error;
 mod linalg;
 mod matrix;
-mod memory;
+pub mod memory;
 mod progress;
 
 pub mod data;

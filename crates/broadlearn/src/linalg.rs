@@ -158,6 +158,11 @@ pub(crate) fn squared_norm(matrix: MatRef<'_, f64>) -> f64 {
     matrix.squared_norm_l2()
 }
 
+/// The sum of the products of all elements.
+pub(crate) fn inner(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> f64 {
+    left.col_iter().zip(right.col_iter()).map(|(left, right)| left.transpose() * right).sum()
+}
+
 /// The matrix of the chosen rows, in that order.
 pub(crate) fn select_rows(matrix: MatRef<'_, f64>, rows: &[usize]) -> Mat<f64> {
     Mat::from_fn(rows.len(), matrix.ncols(), |i, j| matrix[(rows[i], j)])

@@ -4,7 +4,7 @@
 const USUAL: u64 = 2 << 30;
 
 /// Half of the memory that is free: of the machine, or of the container if that has less.
-pub(crate) fn share_of_free() -> u64 {
+pub fn share_of_free() -> u64 {
     let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
     let number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
     // Version 2 of control groups; without a limit the first file holds a word.

@@ -6,10 +6,10 @@ use crate::context::{self, Context};
 use crate::data_args::{ColumnArgs, DataArgs, load_model, warn_of};
 use crate::fault::Fault;
 use crate::{format, output};
-use broadlearn::data::{Samples, TableReader, Targets, Task, split};
+use broadlearn::data::{Bound, Samples, TableReader, Targets, Task, TrainingData, split};
 use broadlearn::evaluate::{Metrics, metrics::Scorer};
 use broadlearn::features::{Activation, Recipe};
-use broadlearn::model::{Member, Training};
+use broadlearn::model::{Member, TableRows, Training};
 use broadlearn::preprocess::Scaling;
 use broadlearn::solve::{NetworkCandidate, RobustLoss, SolveReport, Solver, Start};
 use broadlearn::{Error, Model, Settings};
@@ -255,7 +255,13 @@ pub(crate) fn run(args: &FitArgs, context: &Context) -> Result<(), Fault> {
         return run_like(path, test, begun, args, context);
     }
 
-    let data = args.columns.read(&args.data, &args.target, &args.table, context)?;
+    let mut reader = args.table.open(&args.data)?;
+    let bound = args.bound(&reader);
+    let data = args.columns.read_within(&mut reader, &args.target, bound, context)?;
+    if !data.is_complete() {
+        return run_in_passes(&data, reader, settings, test, begun, args, context);
+    }
+    drop(reader);
     let (train, held_out, schema) = match args.holdout {
         Some(share) => {
             let (train, test) = split(data.len(), share, args.seed);
@@ -303,6 +309,54 @@ pub(crate) fn run(args: &FitArgs, context: &Context) -> Result<(), Fault> {
     say_result(&model, &scores, args, seconds, context)
 }
 
+/// A table that is larger than memory, of which some rows were read.
+fn run_in_passes(
+    sample: &TrainingData,
+    reader: TableReader,
+    settings: Settings,
+    test: Option<TableReader>,
+    begun: Instant,
+    args: &FitArgs,
+    context: &Context,
+) -> Result<(), Fault> {
+    if args.holdout.is_some() {
+        return Err(Error::setting("holdout", "a table larger than memory")
+            .expected("a test table of its own")
+            .advice("split the table and use --test FILE, or give more memory (--memory)")
+            .into());
+    }
+    let looked_at = match sample.table_rows() {
+        Some(rows) => format!("{} of {rows} rows are looked at closely", sample.len()),
+        None => format!("the first {} rows are looked at closely", sample.len()),
+    };
+    context.say(format_args!("larger than memory: {looked_at}, all are learnt as they pass by"));
+    let drop_missing_target = args.columns.drop_missing_target;
+    let mut open = || TableReader::open(&args.data, &args.table.options());
+    let rows = match is_regular(&args.data) {
+        true => TableRows::Again(&mut open),
+        false => TableRows::Rest(reader),
+    };
+    let model = settings.fit_table(sample, rows, drop_missing_target, &mut context.observer())?;
+    context.end_progress();
+    let all: Vec<usize> = (0..sample.len()).collect();
+    let samples = sample.samples(model.schema(), &all)?;
+    let mut scores = vec![score("sampled training rows", &model, &samples)?];
+    if let Some(reader) = test {
+        let metrics = evaluate::score(&model, reader, drop_missing_target, context)?;
+        scores.insert(0, Score { rows: "test rows", metrics });
+    }
+    save(&model, &args.model)?;
+    if let Some(path) = &args.report {
+        output::write_file(path, &page(&model, &scores, &samples, args)?)?;
+    }
+    say_result(&model, &scores, args, begun.elapsed().as_secs_f64(), context)
+}
+
+/// Whether a file can be read again.
+fn is_regular(path: &Path) -> bool {
+    path != Path::new("-") && std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
+}
+
 /// A sibling of another model.
 fn run_like(
     like: &Path,
@@ -339,6 +393,19 @@ fn run_like(
 }
 
 impl FitArgs {
+    /// How much of the table may be in memory: as typed columns, and once more as numbers.
+    fn bound(&self, reader: &TableReader) -> Bound {
+        let memory = self.memory.unwrap_or_else(broadlearn::memory::share_of_free);
+        let bytes = memory / 3;
+        if !is_regular(&self.data) {
+            return Bound::Prefix { bytes };
+        }
+        // A row of the sample is there three times, and once as the state of some hundred nodes.
+        let row = 24 * reader.columns().len() as u64 + 24_000;
+        let rows = (memory / row).clamp(1000, 20_000) as usize;
+        Bound::Sample { bytes, rows, seed: self.seed }
+    }
+
     fn settings(&self) -> Result<Settings, Fault> {
         let mut settings = self
             .recipe

@@ -32,4 +32,4 @@ pub use roles::Roles;
 pub use schema::{Encoding, InputColumn, Schema};
 pub use schema_reader::{Block, SchemaReader, Surprises};
 pub use target::{TargetSchema, Targets, Task};
-pub use training::{Samples, TrainingData, split};
+pub use training::{Bound, Samples, TrainingData, split};

@@ -109,7 +109,30 @@ impl<'a> SchemaReader<'a> {
             _ => false,
         };
         reader.select(&selection)?;
-        Ok(Self {
+        Ok(Self::over(reader, schema, targets, weight, drop_missing_target))
+    }
+
+    /// Goes on with a table of which [`TrainingData`](super::TrainingData) has read the first rows, and
+    /// found this schema on them.
+    pub(crate) fn resume(
+        reader: TableReader,
+        schema: &'a Schema,
+        drop_missing_target: bool,
+    ) -> Self {
+        let place = |name: &str| reader.columns().iter().position(|column| column == name);
+        let targets = schema.target.names().into_iter().filter_map(place).collect();
+        let weight = schema.weight.is_some();
+        Self::over(reader, schema, targets, weight, drop_missing_target)
+    }
+
+    fn over(
+        reader: TableReader,
+        schema: &'a Schema,
+        targets: Vec<usize>,
+        weight: bool,
+        drop_missing_target: bool,
+    ) -> Self {
+        Self {
             reader,
             schema,
             targets,
@@ -119,7 +142,7 @@ impl<'a> SchemaReader<'a> {
             fresh: None,
             delivers_good_rows: false,
             held_back: None,
-        })
+        }
     }
 
     /// Lets classes pass that the schema does not know: they are numbered on behind the known ones.

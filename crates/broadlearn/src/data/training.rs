@@ -1,4 +1,4 @@
-//! A training table: inputs, targets and weights, in memory.
+//! A training table: inputs, targets and weights, in memory; all of it, or as much as there is room for.
 
 use super::batch::{Column, MISSING};
 use super::reader::TableReader;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::features::draw::{Purpose, Stream};
 use crate::progress::{Observer, report};
 use faer::Mat;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Rows are parsed in batches of this size.
 const BATCH_ROWS: usize = 8192;
@@ -41,6 +41,40 @@ pub struct TrainingData {
     max_categories: usize,
     dropped: usize,
     missing: Vec<String>,
+    extent: Extent,
+}
+
+/// What becomes of a table that takes more memory than this.
+#[derive(Clone, Copy, Debug)]
+pub enum Bound {
+    /// It is read all the same.
+    None,
+    /// It is read to its end, and a random sample of its rows is kept.
+    Sample {
+        /// Bytes up to which all rows are kept.
+        bytes: u64,
+        /// The rows that are kept otherwise.
+        rows: usize,
+        /// The seed of the choice.
+        seed: u64,
+    },
+    /// The rest of it is left in the reader.
+    Prefix {
+        /// Bytes up to which rows are read.
+        bytes: u64,
+    },
+}
+
+/// How much of a table was kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Extent {
+    All,
+    /// Of so many rows some; for every input column whether any of them lacked a value.
+    Sample {
+        rows: u64,
+        lacking: Vec<bool>,
+    },
+    Prefix,
 }
 
 /// Numbers ready to be fitted or scored.
@@ -96,6 +130,16 @@ impl TrainingData {
         roles: &Roles,
         observer: &mut Observer<'_>,
     ) -> Result<Self> {
+        Self::read_within(reader, roles, Bound::None, observer)
+    }
+
+    /// Reads a table as far as there is room for it.
+    pub fn read_within(
+        reader: &mut TableReader,
+        roles: &Roles,
+        bound: Bound,
+        observer: &mut Observer<'_>,
+    ) -> Result<Self> {
         let resolved = Resolved::new(reader, roles)?;
         let selection = resolved.selection(reader);
         reader.select(&selection)?;
@@ -103,6 +147,8 @@ impl TrainingData {
         let mut missing_places = MissingTargets::default();
         let (target_start, target_end) =
             (resolved.inputs.len(), resolved.inputs.len() + resolved.target.len());
+        let mut sampler = Sampler::new(bound, target_start);
+        let mut extent = Extent::All;
         while let Some(mut batch) = reader.next_batch(BATCH_ROWS)? {
             let read = batch.first_row + batch.rows() as u64 - 1;
             let missing = missing_rows(&batch.columns[target_start..target_end]);
@@ -118,7 +164,25 @@ impl TrainingData {
                 batch.columns.iter_mut().for_each(|column| remove_rows(column, &absent));
             }
             report(observer, "reading rows", read, None)?;
+            if let Some(sampler) = &mut sampler {
+                sampler.note(&batch.columns[..target_end]);
+                batch.columns = sampler.admit(batch.columns);
+            }
             append(&mut columns, batch.columns);
+            match (bound, &mut sampler) {
+                (Bound::Prefix { bytes }, _) if bytes_of(&columns) > bytes => {
+                    extent = Extent::Prefix;
+                    break;
+                }
+                (_, Some(sampler)) => sampler.prune(&mut columns),
+                _ => {}
+            }
+        }
+        let mut seen = None;
+        if let Some(mut sampler) = sampler.filter(|sampler| sampler.is_sampling) {
+            sampler.finish(&mut columns);
+            seen = sampler.seen();
+            extent = Extent::Sample { rows: sampler.rows, lacking: sampler.lacking };
         }
         missing_places.check(roles.drop_missing_target, reader)?;
         let rows = columns.first().map_or(0, Column::len);
@@ -134,7 +198,13 @@ impl TrainingData {
         });
         let targets = columns.split_off(target_start);
         let target_names: Vec<String> = resolved.target.iter().map(|&c| name_of(c)).collect();
-        let target = TargetSchema::find(&target_names, &targets, roles.task, reader.name())?;
+        // A class that no row of the sample has is a class all the same.
+        let mut all_targets = targets.clone();
+        if let (Some(seen), [_]) = (seen, all_targets.as_slice()) {
+            append(&mut all_targets, vec![seen]);
+        }
+        let target = TargetSchema::find(&target_names, &all_targets, roles.task, reader.name())?;
+        drop(all_targets);
         Ok(Self {
             name: reader.name().to_owned(),
             input_names: selection[..target_start].iter().map(|&(c, k)| (name_of(c), k)).collect(),
@@ -146,7 +216,22 @@ impl TrainingData {
             max_categories: roles.max_categories,
             dropped: missing_places.count,
             missing: reader.missing().to_vec(),
+            extent,
         })
+    }
+
+    /// Whether these are all rows of the table.
+    pub fn is_complete(&self) -> bool {
+        self.extent == Extent::All
+    }
+
+    /// The number of rows of the table, if it was read to its end.
+    pub fn table_rows(&self) -> Option<u64> {
+        match self.extent {
+            Extent::All => Some(self.len() as u64),
+            Extent::Sample { rows, .. } => Some(rows),
+            Extent::Prefix => None,
+        }
     }
 
     /// The number of rows.
@@ -178,15 +263,19 @@ impl TrainingData {
             .input_names
             .iter()
             .zip(&self.inputs)
-            .map(|((name, kind), column)| {
+            .enumerate()
+            .map(|(index, ((name, kind), column))| {
                 let place = format!("{}, column `{name}`", self.name);
-                let encoding = Encoding::find(
-                    &select(column, rows),
-                    *kind,
-                    weights.as_deref(),
-                    self.max_categories,
-                    &place,
-                )?;
+                let mut chosen = select(column, rows);
+                if let Extent::Sample { lacking, .. } = &self.extent {
+                    show_all(&mut chosen, lacking[index]);
+                }
+                let mut weights = weights.clone();
+                if let Some(weights) = &mut weights {
+                    weights.resize(chosen.len(), 1.0);
+                }
+                let (weights, most) = (weights.as_deref(), self.max_categories);
+                let encoding = Encoding::find(&chosen, *kind, weights, most, &place)?;
                 Ok(InputColumn { name: name.clone(), kind: *kind, encoding })
             })
             .collect::<Result<_>>()?;
@@ -241,6 +330,136 @@ pub fn split(n: usize, test_share: f64, seed: u64) -> (Vec<usize>, Vec<usize>) {
         rows
     };
     (sorted(train), sorted(test))
+}
+
+/// Adds a row for every level of a column and one without a value where there is one in the table, so that what
+/// is found on a sample holds for all rows.
+fn show_all(column: &mut Column, lacking: bool) {
+    match column {
+        Column::Number(values) if lacking => values.push(f64::NAN),
+        Column::Number(_) => {}
+        Column::Text { codes, levels } => {
+            codes.extend(0..levels.len() as u32);
+            codes.extend(lacking.then_some(MISSING));
+        }
+    }
+}
+
+/// The bytes that columns take.
+fn bytes_of(columns: &[Column]) -> u64 {
+    let bytes = |column: &Column| match column {
+        Column::Number(values) => 8 * values.len(),
+        Column::Text { codes, .. } => 4 * codes.len(),
+    };
+    columns.iter().map(bytes).sum::<usize>() as u64
+}
+
+/// Keeps a random sample of the rows of a table: those with the smallest of as many random numbers as there
+/// are rows.
+struct Sampler {
+    bytes: u64,
+    most: usize,
+    stream: Stream,
+    keys: Vec<f64>,
+    threshold: f64,
+    is_sampling: bool,
+    rows: u64,
+    lacking: Vec<bool>,
+    /// The different targets so far, if there is one column and they are few.
+    distinct: Option<BTreeSet<u64>>,
+    levels: Option<Vec<String>>,
+}
+
+impl Sampler {
+    /// More different targets than this are no classes.
+    const MOST_CLASSES: usize = 1001;
+
+    fn new(bound: Bound, inputs: usize) -> Option<Self> {
+        let Bound::Sample { bytes, rows, seed } = bound else { return None };
+        Some(Self {
+            bytes,
+            most: rows.max(1),
+            stream: Stream::new(seed, Purpose::Sample, 0),
+            keys: Vec::new(),
+            threshold: f64::INFINITY,
+            is_sampling: false,
+            rows: 0,
+            lacking: vec![false; inputs],
+            distinct: Some(BTreeSet::new()),
+            levels: None,
+        })
+    }
+
+    /// Looks at inputs and targets before most of them are dropped.
+    fn note(&mut self, columns: &[Column]) {
+        self.rows += columns.first().map_or(0, Column::len) as u64;
+        let (inputs, targets) = columns.split_at(self.lacking.len());
+        for (lacking, column) in self.lacking.iter_mut().zip(inputs) {
+            *lacking |= match column {
+                Column::Number(values) => values.iter().any(|value| value.is_nan()),
+                Column::Text { codes, .. } => codes.contains(&MISSING),
+            };
+        }
+        match (targets, &mut self.distinct) {
+            ([Column::Number(values)], Some(distinct)) => {
+                distinct.extend(values.iter().map(|value| value.to_bits()));
+                if distinct.len() > Self::MOST_CLASSES {
+                    self.distinct = None;
+                }
+            }
+            ([Column::Text { levels, .. }], Some(_)) => {
+                let known = self.levels.get_or_insert_default();
+                let fresh: Vec<String> =
+                    levels.iter().filter(|level| !known.contains(level)).cloned().collect();
+                known.extend(fresh);
+                if known.len() > Self::MOST_CLASSES {
+                    self.distinct = None;
+                }
+            }
+            _ => self.distinct = None,
+        }
+    }
+
+    /// The rows that may yet belong to the sample.
+    fn admit(&mut self, columns: Vec<Column>) -> Vec<Column> {
+        let rows = columns.first().map_or(0, Column::len);
+        let keys: Vec<f64> = (0..rows).map(|_| self.stream.unit()).collect();
+        let kept: Vec<usize> = (0..rows).filter(|&row| keys[row] < self.threshold).collect();
+        self.keys.extend(kept.iter().map(|&row| keys[row]));
+        if kept.len() == rows {
+            return columns;
+        }
+        columns.iter().map(|column| select(column, &kept)).collect()
+    }
+
+    /// Drops rows once there are too many, and from then on whenever they have doubled.
+    fn prune(&mut self, columns: &mut [Column]) {
+        self.is_sampling |= bytes_of(columns) > self.bytes;
+        if self.is_sampling && self.keys.len() > 2 * self.most {
+            self.finish(columns);
+        }
+    }
+
+    fn finish(&mut self, columns: &mut [Column]) {
+        if self.keys.len() > self.most {
+            let mut sorted = self.keys.clone();
+            let (_, threshold, _) = sorted.select_nth_unstable_by(self.most, f64::total_cmp);
+            self.threshold = *threshold;
+            let kept: Vec<usize> =
+                (0..self.keys.len()).filter(|&row| self.keys[row] < self.threshold).collect();
+            columns.iter_mut().for_each(|column| *column = select(column, &kept));
+            self.keys = kept.iter().map(|&row| self.keys[row]).collect();
+        }
+    }
+
+    /// A column of all different targets.
+    fn seen(&mut self) -> Option<Column> {
+        let distinct = self.distinct.take()?;
+        Some(match self.levels.take() {
+            Some(levels) => Column::Text { codes: (0..levels.len() as u32).collect(), levels },
+            None => Column::Number(distinct.into_iter().map(f64::from_bits).collect()),
+        })
+    }
 }
 
 /// Rows without a target: how many, and where the first ones are.

@@ -26,6 +26,8 @@ pub enum Purpose {
     Folds = 4,
     /// Contamination and noise of generated data.
     Noise = 5,
+    /// Which rows of a large table speak for all.
+    Sample = 6,
 }
 
 /// The seed of a member of an ensemble: that of the first is `seed` itself. The others are words of

@@ -413,7 +413,7 @@ fn spread(
     1.4826 * statistics::median(&norms, user).unwrap_or(0.0) / left
 }
 
-fn plain_report(ridge: Option<f64>, form: Form, rank: Option<usize>) -> SolveReport {
+pub(super) fn plain_report(ridge: Option<f64>, form: Form, rank: Option<usize>) -> SolveReport {
     SolveReport {
         loss: Loss::Squared,
         ridge,

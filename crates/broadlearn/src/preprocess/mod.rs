@@ -1,5 +1,6 @@
 //! Stage 2: scalers, fitted on the training rows and then frozen.
 
+pub(crate) mod gathered;
 pub mod scaler;
 pub(crate) mod statistics;
 

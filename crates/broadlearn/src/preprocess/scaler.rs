@@ -2,7 +2,7 @@
 
 use super::statistics;
 use crate::linalg::{select_rows, slice_of_column};
-use faer::{Mat, MatMut, MatRef};
+use faer::{ColRef, Mat, MatMut, MatRef};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -73,32 +73,67 @@ pub enum Scaler {
     Rows,
 }
 
+/// What a scaler needs to know of a column.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct ColumnFacts {
+    pub(crate) least: f64,
+    pub(crate) most: f64,
+    pub(crate) mean: f64,
+    pub(crate) deviation: f64,
+    /// The quartiles, the median between them.
+    pub(crate) quartiles: [f64; 3],
+}
+
+impl ColumnFacts {
+    /// As much as this scaling needs.
+    fn of(column: ColRef<'_, f64>, weights: Option<&[f64]>, scaling: Scaling) -> Self {
+        let values: Vec<f64> = column.iter().copied().collect();
+        let mut facts = Self::default();
+        match scaling {
+            Scaling::MinMax | Scaling::MinMaxSymmetric => {
+                facts.least = values.iter().copied().fold(f64::INFINITY, f64::min);
+                facts.most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            }
+            Scaling::Standard | Scaling::Tamed | Scaling::Robust => {
+                (facts.mean, facts.deviation) = statistics::mean_and_deviation(&values, weights);
+            }
+            Scaling::RowZScore | Scaling::None => {}
+        }
+        if scaling == Scaling::Robust {
+            facts.quartiles = statistics::quartiles(&values, weights);
+        }
+        facts
+    }
+}
+
 impl Scaler {
     /// Fits a scaler on the rows of `x` with the users' sample weights.
     pub fn fit(scaling: Scaling, x: MatRef<'_, f64>, weights: Option<&[f64]>) -> Self {
         if scaling == Scaling::RowZScore {
             return Self::Rows;
         }
-        let columns = x.ncols();
+        let columns: Vec<ColumnFacts> =
+            x.col_iter().map(|column| ColumnFacts::of(column, weights, scaling)).collect();
+        Self::from_facts(scaling, &columns)
+    }
+
+    /// The scaler for columns of which this is known.
+    pub(crate) fn from_facts(scaling: Scaling, facts: &[ColumnFacts]) -> Self {
+        if scaling == Scaling::RowZScore {
+            return Self::Rows;
+        }
+        let columns = facts.len();
         let (mut centre, mut factor) = (Vec::with_capacity(columns), Vec::with_capacity(columns));
-        for column in x.col_iter() {
-            let values: Vec<f64> = column.iter().copied().collect();
+        for &ColumnFacts { least, most, mean, deviation, quartiles } in facts {
             let (middle, width) = match scaling {
                 Scaling::MinMax | Scaling::MinMaxSymmetric => {
-                    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-                    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                     let unit = if scaling == Scaling::MinMax { 1.0 } else { 2.0 };
                     (least, significant(most - least, least.abs().max(most.abs())) / unit)
                 }
-                Scaling::Standard | Scaling::Tamed => {
-                    let (mean, deviation) = statistics::mean_and_deviation(&values, weights);
-                    (mean, significant(deviation, mean))
-                }
+                Scaling::Standard | Scaling::Tamed => (mean, significant(deviation, mean)),
                 Scaling::Robust => {
-                    let (mean, deviation) = statistics::mean_and_deviation(&values, weights);
-                    let median = statistics::median(&values, weights).unwrap_or(0.0);
-                    let range = statistics::interquartile_deviation(&values, weights);
-                    let range = significant(range, median);
+                    let [low, median, high] = quartiles;
+                    let range = significant(statistics::spread_of_quartiles(low, high), median);
                     let width = if range > 0.0 { range } else { significant(deviation, mean) };
                     (median, width)
                 }

@@ -37,11 +37,24 @@ pub(crate) fn median(values: &[f64], weights: Option<&[f64]>) -> Option<f64> {
     quantile(&sorted(values, weights), 0.5)
 }
 
-/// The weighted interquartile range divided by 1.349, which is 1 for a standard normal variable.
-pub(crate) fn interquartile_deviation(values: &[f64], weights: Option<&[f64]>) -> f64 {
+/// The levels of the quartiles.
+pub(crate) const QUARTILES: [f64; 3] = [0.25, 0.5, 0.75];
+
+/// The weighted quartiles, the median between them; 0 without values.
+pub(crate) fn quartiles(values: &[f64], weights: Option<&[f64]>) -> [f64; 3] {
     let sorted = sorted(values, weights);
-    let quartile = |level| quantile(&sorted, level).unwrap_or(0.0);
-    (quartile(0.75) - quartile(0.25)) / 1.349
+    QUARTILES.map(|level| quantile(&sorted, level).unwrap_or(0.0))
+}
+
+/// The weighted interquartile range in the same unit.
+pub(crate) fn interquartile_deviation(values: &[f64], weights: Option<&[f64]>) -> f64 {
+    let [low, _, high] = quartiles(values, weights);
+    spread_of_quartiles(low, high)
+}
+
+/// The interquartile range divided by 1.349, which is 1 for a standard normal variable.
+pub(crate) fn spread_of_quartiles(low: f64, high: f64) -> f64 {
+    (high - low) / 1.349
 }
 
 /// Weighted mean and population standard deviation, in two passes over values shifted by the first

@@ -20,6 +20,15 @@ pub(crate) struct HonestWeights {
 }
 
 impl HonestWeights {
+    /// W of the rows with weights.
+    pub(crate) fn solution(&self, system: &System<'_>, ridge: f64) -> Result<Mat<f64>> {
+        let par = parallelism();
+        let u = system.state().select(&self.rows);
+        let y = select_rows(system.y(), &self.rows);
+        let equations = NormalEquations::of(u.as_ref(), y.as_ref(), Some(&self.weights));
+        Ok(Factor::new(equations.r().to_owned(), ridge, par)?.solve(equations.p(), par))
+    }
+
     /// The residuals of all rows, each from a model of other rows: of rows with weights from the model of
     /// all others of them, of any further rows from the model of all that have weights. 2 n L^2 + L^3 / 3
     /// flops for n rows with weights.

@@ -108,7 +108,7 @@ impl Factor {
     }
 
     /// F' X, of which the squares of the elements add up to the sum of x' A x over the columns x.
-    fn half_product(&self, columns: MatRef<'_, f64>) -> Mat<f64> {
+    pub(crate) fn half_product(&self, columns: MatRef<'_, f64>) -> Mat<f64> {
         let mut product = Mat::zeros(columns.nrows(), columns.ncols());
         triangular::matmul(
             product.as_mut(),

@@ -239,7 +239,7 @@ pub(crate) fn sample_weights(
 
 /// 1 - (sum_i w_i rho(e_i) + penalty) / N, in which N is the sum of the user weights w. For the
 /// correntropy loss that is the paper's (1/N)(sum_i w_i exp(-|e_i|^2 / 2 sigma^2) - penalty).
-pub(super) fn normalised_objective(losses: &[f64], user: Option<&[f64]>, penalty: f64) -> f64 {
+pub(crate) fn normalised_objective(losses: &[f64], user: Option<&[f64]>, penalty: f64) -> f64 {
     let (sum, total) = match user {
         None => (losses.iter().sum::<f64>(), losses.len() as f64),
         Some(user) => (losses.iter().zip(user).map(|(l, w)| l * w).sum(), user.iter().sum()),

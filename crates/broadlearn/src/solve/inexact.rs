@@ -20,7 +20,7 @@ use super::start::{L1_STEPS, Start, least_absolute_weights};
 use super::system::{Solution, System};
 use super::{Loss, RobustLoss, SolveReport};
 use crate::error::{Category, Result};
-use crate::linalg::{parallelism, scale_rows, select_rows, squared_norm};
+use crate::linalg::{inner, parallelism, scale_rows, select_rows, squared_norm};
 use crate::preprocess::statistics;
 use crate::progress::{Observer, report};
 use crate::state::{NormalEquations, Packed};
@@ -464,8 +464,4 @@ fn squared_rows(e: MatRef<'_, f64>) -> Vec<f64> {
         squares.iter_mut().zip(column.iter()).for_each(|(square, e)| *square += e * e);
     }
     squares
-}
-
-fn inner(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> f64 {
-    left.col_iter().zip(right.col_iter()).map(|(left, right)| left.transpose() * right).sum()
 }

@@ -13,6 +13,8 @@ mod support;
 mod identities;
 // The two ways to the fixed point.
 mod solvers;
+// Tables that pass by in blocks.
+mod larger_than_memory;
 // The same for every robust loss.
 mod losses;
 // Learning, forgetting, growing, merging: each equals a fit from the beginning.

@@ -56,7 +56,7 @@ impl CheckedSettings {
     }
 
     /// The number of networks whose mean is taken.
-    pub(super) fn members_for(&self, rows: usize) -> usize {
+    pub(in crate::model) fn members_for(&self, rows: usize) -> usize {
         match (self.open.members, rows) {
             (false, _) => self.members,
             (true, ..=FEW_ROWS) => USUAL_MEMBERS,
