@@ -158,6 +158,20 @@ pub(crate) fn squared_norm(matrix: MatRef<'_, f64>) -> f64 {
     matrix.squared_norm_l2()
 }
 
+/// The sum of the products of the elements of two slices, four at a time.
+pub(crate) fn dot(left: &[f64], right: &[f64]) -> f64 {
+    let mut sums = [0.0; 4];
+    let (left, right) = (left.chunks_exact(4), right.chunks_exact(4));
+    let rest = left.remainder().iter().zip(right.remainder());
+    let last: f64 = rest.map(|(left, right)| left * right).sum();
+    for (left, right) in left.zip(right) {
+        for ((sum, left), right) in sums.iter_mut().zip(left).zip(right) {
+            *sum += left * right;
+        }
+    }
+    (sums[0] + sums[2]) + (sums[1] + sums[3]) + last
+}
+
 /// The sum of the products of all elements.
 pub(crate) fn inner(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> f64 {
     left.col_iter().zip(right.col_iter()).map(|(left, right)| left.transpose() * right).sum()

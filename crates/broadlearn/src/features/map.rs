@@ -2,7 +2,7 @@
 
 use super::Activation;
 use crate::error::Result;
-use crate::linalg::{BLOCK_ROWS, parallelism, product, row_blocks, slice_of_column};
+use crate::linalg::{BLOCK_ROWS, dot, parallelism, product, row_blocks, slice_of, slice_of_column};
 use crate::preprocess::ScaledRows;
 use faer::{Accum, Mat, MatMut, MatRef};
 use rayon::prelude::*;
@@ -94,22 +94,32 @@ impl FeatureMap {
 
     /// The columns of U that hold the feature groups of these ordinals; neighbours are joined.
     pub(super) fn feature_columns(&self, ordinals: &Range<usize>) -> Vec<Range<usize>> {
-        let mut columns: Vec<Range<usize>> = Vec::new();
+        let mut columns = Vec::new();
+        self.visit_feature_columns(ordinals, |range| columns.push(range));
+        columns
+    }
+
+    fn visit_feature_columns(
+        &self,
+        ordinals: &Range<usize>,
+        mut visitor: impl FnMut(Range<usize>),
+    ) {
         let (mut start, mut ordinal) = (0, 0);
+        let mut open: Option<Range<usize>> = None;
         for group in &self.groups {
             let end = start + group.width(self.inputs);
             if group.is_feature() {
                 if ordinals.contains(&ordinal) {
-                    match columns.last_mut() {
+                    match &mut open {
                         Some(last) if last.end == start => last.end = end,
-                        _ => columns.push(start..end),
+                        _ => open.replace(start..end).into_iter().for_each(&mut visitor),
                     }
                 }
                 ordinal += 1;
             }
             start = end;
         }
-        columns
+        open.into_iter().for_each(visitor);
     }
 
     fn is_consistent(&self) -> bool {
@@ -187,6 +197,43 @@ impl FeatureMap {
                         }
                     }
                     activate(nodes, bias, *activation);
+                }
+            }
+            start += width;
+        }
+    }
+}
+
+impl FeatureMap {
+    /// Writes the state of one row of scaled inputs into `u`, without further memory.
+    pub(crate) fn apply_to_row(&self, x: &[f64], u: &mut [f64]) {
+        let mut start = 0;
+        for group in &self.groups {
+            let width = group.width(self.inputs);
+            let (before, after) = u.split_at_mut(start);
+            let nodes = &mut after[..width];
+            match group {
+                NodeGroup::Constant => nodes.fill(1.0),
+                NodeGroup::Inputs => nodes.copy_from_slice(x),
+                NodeGroup::Dense { source, weights, bias, activation } => {
+                    nodes.copy_from_slice(bias);
+                    let mut add = |row: usize, inputs: &[f64]| {
+                        for (node, column) in nodes.iter_mut().zip(weights.col_iter()) {
+                            *node += dot(&slice_of(column)[row..row + inputs.len()], inputs);
+                        }
+                    };
+                    match source {
+                        Source::Inputs => add(0, x),
+                        Source::Features(range) => {
+                            let mut row = 0;
+                            self.visit_feature_columns(range, |columns| {
+                                let width = columns.len();
+                                add(row, &before[columns]);
+                                row += width;
+                            });
+                        }
+                    }
+                    activation.apply(nodes);
                 }
             }
             start += width;

@@ -8,6 +8,7 @@ mod member;
 mod choose;
 mod fit;
 mod fit_table;
+mod row_predictor;
 mod ensemble;
 pub mod tune;
 mod predict;
@@ -32,6 +33,7 @@ pub use leave_one_out::LeftOut;
 pub use member::Member;
 pub use predict::Predictions;
 pub use refine::{Drift, Refinement};
+pub use row_predictor::RowPredictor;
 pub use rows::Labelled;
 pub use settings::{CheckedSettings, Criterion, Regularisation, Settings};
 

@@ -185,6 +185,25 @@ impl Scaler {
         }
     }
 
+    /// Scales one row in place, without further memory.
+    pub(crate) fn apply_to_row(&self, x: &mut [f64]) {
+        match self {
+            Self::Columns { centre, factor, offset, tamed } => {
+                let columns = centre.iter().zip(factor).zip(offset);
+                for (value, ((centre, factor), offset)) in x.iter_mut().zip(columns) {
+                    let scaled = (*value - centre) * factor + offset;
+                    *value = if *tamed { tame(scaled) } else { scaled };
+                }
+            }
+            Self::Rows => {
+                let (mean, deviation) = statistics::mean_and_deviation(x, None);
+                let deviation = significant(deviation, mean);
+                let factor = if deviation > 0.0 { 1.0 / deviation } else { 0.0 };
+                x.iter_mut().for_each(|value| *value = (*value - mean) * factor);
+            }
+        }
+    }
+
     /// Undoes the scaling of a column-major matrix, in place. What was constant in training comes
     /// back as that constant.
     pub(crate) fn undo(&self, mut y: MatMut<'_, f64>) {

@@ -7,7 +7,7 @@ use crate::support::{
 use broadlearn::data::Targets;
 use broadlearn::faer::Mat;
 use broadlearn::features::draw::{Purpose, Stream};
-use broadlearn::features::{NodeGroup, Recipe};
+use broadlearn::features::{Growth, NodeGroup, Recipe};
 use broadlearn::preprocess::Scaling;
 use broadlearn::solve::{Form, Loss, Start};
 use broadlearn::{Category, Model, Settings};
@@ -479,4 +479,43 @@ fn the_kernel_size_is_chosen_in_units_of_the_residuals() {
     assert!((squares / 300.0).sqrt() < 0.05);
     assert!(matches!(model.report().loss, Loss::Robust { .. }));
     assert!((0.1..0.4).contains(&model.report().downweighted));
+}
+
+#[test]
+fn a_row_alone_is_predicted_like_one_of_many() {
+    for (recipe, classes, members) in
+        [(Recipe::Rich, false, 3), (Recipe::Classic, true, 1), (Recipe::Plain, false, 1)]
+    {
+        let problem = Problem {
+            recipe,
+            rows: 60,
+            columns: 3,
+            outputs: 3,
+            classes,
+            constant_column: true,
+            duplicate_rows: false,
+            ridge: 0.0,
+            sigma: 0.0,
+            seed: 9,
+        };
+        let (x, targets) = (problem.x(), problem.targets());
+        let growth = Growth { enhancement_nodes: 7, ..Growth::default() };
+        for scaling in [Scaling::Tamed, Scaling::RowZScore, Scaling::MinMaxSymmetric] {
+            let settings = problem.settings().ridge(1e-2).sigma(2.0).members(members);
+            let settings = settings.growth(growth).input_scaling(scaling);
+            let model = fit(settings, &x, &targets, None, problem.schema()).unwrap();
+            let many = model.predict(&x).unwrap();
+            let mut predictor = model.row_predictor();
+            for row in 0..60 {
+                let inputs: Vec<f64> = x.row(row).iter().copied().collect();
+                let alone = predictor.predict(&inputs).unwrap();
+                for (output, value) in alone.iter().enumerate() {
+                    let difference = (value - many.values()[(row, output)]).abs();
+                    assert!(difference < 1e-11, "{recipe:?} {scaling:?}: {difference:e}");
+                }
+            }
+            assert!(predictor.predict(&[1.0]).is_err());
+            assert!(predictor.predict(&[1.0, f64::NAN, 0.0]).is_err());
+        }
+    }
 }
