@@ -1,6 +1,8 @@
 //! `cargo xtask bench`: figures that compare the library with others, on the machine at hand.
 
-use std::collections::BTreeMap;
+mod figures;
+mod speed;
+
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,18 +11,35 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::{data, run, venv};
+use figures::{Figures, Spread, in_turn, shown};
 
 /// For the list of commands.
 pub(crate) const SUMMARY: &str = "compare the library with others";
 
 /// For `cargo xtask bench --help`.
 pub(crate) const HELP: &str = "\
-cargo xtask bench mnist|increments|rows|digits|robustness [--threads N] [--runs K]
+cargo xtask bench mnist|robust|small|updates|prediction|increments|rows [--threads N] [--runs K]
+cargo xtask bench digits|robustness [--runs K]
+cargo xtask bench kernels
 cargo xtask bench peers|audit|intervals|defaults [OPTIONS]
 
 mnist: MNIST, 60 000 rows, 10 x 10 feature and 5000 enhancement nodes, ridge 1e-5: the release build of
 crates/broadlearn/examples/mnist.rs and xtask/bench/mnist.py (NumPy, SciPy, OpenBLAS, the same map,
 the same arithmetic) in turn. Prints a table of the seconds: the best run and, in brackets, the worst.
+
+robust: the same network with 20 % wrong labels and the loss correntropy, to the fixed point, against a ridge fit,
+against itself with a limit of memory, and against two steps of the paper's iteration in NumPy (xtask/bench/mnist.py).
+With --to-the-end NumPy goes all the way once, half an hour, and the outputs are compared.
+
+small: the same for the small sets with 300 nodes (examples/small_fits.rs, xtask/bench/small.py), one thread.
+
+updates: 10 000 rows to 20 000 at 5100 nodes (examples/sample_updates.rs) against the paper's formula, which
+carries an inverse (xtask/bench/updates.py).
+
+prediction: rows per second at 5100 nodes (examples/prediction.rs) against a perceptron of scikit-learn with as many
+flops (xtask/bench/prediction.py).
+
+kernels: single steps in shares of what the processor can do (crates/broadlearn/benches/kernels.rs).
 
 increments: the paper's Tables IV, V and VI on MNIST through learn and grow
 (crates/broadlearn/examples/increments.rs), K networks, and their cost in units of a refit.
@@ -45,6 +64,7 @@ Nothing else should run on the machine meanwhile. docs/benchmarks.md explains th
 
   --threads N   threads; all cores unless given
   --runs K      runs, 3 unless given
+  --to-the-end  as described under robust
 
 OPTIONS of the last four, among others:
 
@@ -54,14 +74,11 @@ OPTIONS of the last four, among others:
   --binary B    this broadlearn command; without it, the release build is made and used
   --data D      the folder of the data sets; data/ unless given, and after it BROADLEARN_DATA
 
-The data of mnist and increments are mnist_train.npz and mnist_test.npz in BROADLEARN_DATA or data/:
+The data of mnist, robust, updates and increments are mnist_train.npz and mnist_test.npz in BROADLEARN_DATA or data/:
 `cargo xtask data mnist`.";
 
 /// The benchmarks in Python that bring their own options.
 const SCRIPTS: [&str; 4] = ["peers", "audit", "intervals", "defaults"];
-
-/// One run: its figures by name.
-type Figures = BTreeMap<String, f64>;
 
 /// The rows of the table: a title, and what is added up for either program.
 const ROWS: &[(&str, &[&str], &[&str])] = &[
@@ -78,7 +95,7 @@ const ROWS: &[(&str, &[&str], &[&str])] = &[
 
 /// Runs the command.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let (mut threads, mut runs, mut name) = (None, 3, None);
+    let (mut threads, mut runs, mut name, mut to_the_end) = (None, 3, None, false);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let mut number = || -> Result<usize> {
@@ -88,9 +105,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         match argument.as_str() {
             "--threads" => threads = Some(number()?.max(1)),
             "--runs" => runs = number()?.max(1),
-            "mnist" | "increments" | "rows" | "digits" | "robustness" => {
-                name = Some(argument.as_str());
-            }
+            "--to-the-end" => to_the_end = true,
+            "mnist" | "robust" | "small" | "updates" | "prediction" | "kernels" | "increments"
+            | "rows" | "digits" | "robustness" => name = Some(argument.as_str()),
             script if SCRIPTS.contains(&script) => return peers(script, rest.as_slice()),
             _ => bail!("no option '{argument}'\n\n{HELP}"),
         }
@@ -98,6 +115,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let all = std::thread::available_parallelism()?.get();
     match name {
         Some("mnist") => mnist(threads.unwrap_or(all), runs),
+        Some("robust") => speed::robust(threads.unwrap_or(all), runs, to_the_end),
+        Some("small") => speed::small(threads.unwrap_or(1), runs),
+        Some("updates") => speed::updates(threads.unwrap_or(all), runs),
+        Some("prediction") => speed::prediction(threads.unwrap_or(all), runs),
+        Some("kernels") => run::run(&mut run::cargo(&[
+            "bench",
+            "--quiet",
+            "--package",
+            "broadlearn",
+            "--bench",
+            "kernels",
+        ])),
         Some("increments") => {
             let folder = mnist_folder()?;
             let mut command = Command::new(example("increments")?);
@@ -121,6 +150,29 @@ fn example(name: &str) -> Result<PathBuf> {
     Ok(target_folder().join("release").join("examples").join(name))
 }
 
+/// A script in Python, by its name.
+fn script(name: &str) -> PathBuf {
+    crate::root().join("xtask").join("bench").join(format!("{name}.py"))
+}
+
+/// A folder for files that programs hand to each other, gone with the value.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self> {
+        let folder = env::temp_dir().join(format!("xtask-bench-{}", std::process::id()));
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed is the system's to clean.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
 /// One of the comparisons with other learning machines. The options are the script's; where it is told one twice,
 /// it takes the last.
 fn peers(name: &str, options: &[String]) -> Result<()> {
@@ -129,11 +181,13 @@ fn peers(name: &str, options: &[String]) -> Result<()> {
         let build = ["build", "--release", "--quiet", "--package", "broadlearn-cli"];
         run::run(&mut run::cargo(&build))?;
     }
-    let script = crate::root().join("xtask").join("bench").join(format!("{name}.py"));
     let folder = target_folder().join("bench");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut command = Command::new(python);
-    command.arg(script).arg("--binary").arg(target_folder().join("release").join("broadlearn"));
+    command
+        .arg(script(name))
+        .arg("--binary")
+        .arg(target_folder().join("release").join("broadlearn"));
     command.arg("--data").arg(crate::root().join("data"));
     run::run(command.arg("--out").arg(folder.join(format!("{name}.md"))).args(options))
 }
@@ -142,16 +196,22 @@ fn peers(name: &str, options: &[String]) -> Result<()> {
 fn rows(threads: usize, runs: usize) -> Result<()> {
     let python = venv::ensure()?;
     let program = example("row_updates")?;
-    let script = crate::root().join("xtask").join("bench").join("rows.py");
-    let (mut ours, mut numpy) = (Vec::new(), Vec::new());
-    for round in 1..=runs {
-        println!("\n==> {round}/{runs}");
-        let mut command = Command::new(&program);
-        ours.push(figures(command.env("RAYON_NUM_THREADS", threads.to_string()))?);
-        let mut command = Command::new(&python);
-        command.arg("-I").arg(&script);
-        numpy.push(figures(command.env("OPENBLAS_NUM_THREADS", threads.to_string()))?);
-    }
+    let [ours, numpy] = in_turn(
+        runs,
+        [
+            &mut || {
+                let mut command = Command::new(&program);
+                command.env("RAYON_NUM_THREADS", threads.to_string());
+                command
+            },
+            &mut || {
+                let mut command = Command::new(&python);
+                command.arg("-I").arg(script("rows"));
+                command.env("OPENBLAS_NUM_THREADS", threads.to_string());
+                command
+            },
+        ],
+    )?;
     println!("\n| rows per second, {runs} runs each | broadlearn | NumPy | ratio |");
     println!("|---|---|---|---|");
     for (title, mine, theirs) in [
@@ -179,20 +239,25 @@ fn mnist(threads: usize, runs: usize) -> Result<()> {
     let folder = mnist_folder()?;
     let python = venv::ensure()?;
     let program = example("mnist")?;
-    let script = crate::root().join("xtask").join("bench").join("mnist.py");
-    let model = env::temp_dir().join(format!("xtask-bench-{}.broad", std::process::id()));
-
-    let (mut ours, mut numpy) = (Vec::new(), Vec::new());
-    for round in 1..=runs {
-        println!("\n==> {round}/{runs}");
-        let mut command = Command::new(&program);
-        command.arg(&folder).arg(&model).env("RAYON_NUM_THREADS", threads.to_string());
-        ours.push(figures(&mut command)?);
-        let mut command = Command::new(&python);
-        command.arg("-I").arg(&script).arg(&folder).arg(&model);
-        numpy.push(figures(command.env("OPENBLAS_NUM_THREADS", threads.to_string()))?);
-    }
-    fs::remove_file(&model).with_context(|| format!("cannot remove {}", model.display()))?;
+    let scratch = Scratch::new()?;
+    let model = scratch.0.join("mnist.broad");
+    let [ours, numpy] = in_turn(
+        runs,
+        [
+            &mut || {
+                let mut command = Command::new(&program);
+                command.arg(&folder).arg("--model").arg(&model);
+                command.env("RAYON_NUM_THREADS", threads.to_string());
+                command
+            },
+            &mut || {
+                let mut command = Command::new(&python);
+                command.arg("-I").arg(script("mnist")).arg(&folder).arg(&model);
+                command.env("OPENBLAS_NUM_THREADS", threads.to_string());
+                command
+            },
+        ],
+    )?;
     print!("\n{}", table(&ours, &numpy, threads));
     Ok(())
 }
@@ -216,19 +281,6 @@ fn target_folder() -> PathBuf {
     }
 }
 
-/// Runs a program that prints a name and a number per line.
-fn figures(command: &mut Command) -> Result<Figures> {
-    let mut figures = Figures::new();
-    run::run_seeing(command, |line| {
-        if let Some((name, value)) = line.split_once(' ')
-            && let Ok(value) = value.trim().parse()
-        {
-            figures.insert(name.to_owned(), value);
-        }
-    })?;
-    Ok(figures)
-}
-
 fn table(ours: &[Figures], numpy: &[Figures], threads: usize) -> String {
     let mut text = format!(
         "| {} runs each, {threads} threads, seconds | broadlearn | NumPy | ratio |\n|---|---|---|---|\n",
@@ -240,15 +292,10 @@ fn table(ours: &[Figures], numpy: &[Figures], threads: usize) -> String {
             (Some(mine), Some(theirs)) => format!("{:.2}", mine.least / theirs.least),
             _ => String::new(),
         };
-        let shown = |spread: Option<Spread>| spread.map_or(String::new(), |spread| spread.shown());
         text += &format!("| {title} | {} | {} | {ratio} |\n", shown(mine), shown(theirs));
     }
     // Runs that stood next to each other: a busy machine slows both.
-    let pairs: Vec<Figures> = (ours.iter().zip(numpy))
-        .filter_map(|(a, b)| Some(a.get("solving")? / b.get("solving")?))
-        .map(|ratio| Figures::from([("ratio".to_owned(), ratio)]))
-        .collect();
-    if let Some(spread) = Spread::of(&pairs, &["ratio"]) {
+    if let Some(spread) = Spread::ratio((ours, "solving"), (numpy, "solving")) {
         text += &format!("\nridge fit, ratio of neighbouring runs: {}\n", spread.shown());
     }
     for (name, what) in [
@@ -261,28 +308,6 @@ fn table(ours: &[Figures], numpy: &[Figures], threads: usize) -> String {
         }
     }
     text
-}
-
-/// The best and the worst of some runs.
-struct Spread {
-    least: f64,
-    most: f64,
-}
-
-impl Spread {
-    /// Of the sum of these figures; nothing if there is none or one is missing.
-    fn of(runs: &[Figures], names: &[&str]) -> Option<Self> {
-        let sum = |run: &Figures| names.iter().map(|name| run.get(*name).copied()).sum();
-        let sums: Vec<f64> = runs.iter().map(sum).collect::<Option<_>>()?;
-        (!names.is_empty() && !sums.is_empty()).then(|| Self {
-            least: sums.iter().copied().fold(f64::INFINITY, f64::min),
-            most: sums.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        })
-    }
-
-    fn shown(&self) -> String {
-        format!("{:.2} ({:.2})", self.least, self.most)
-    }
 }
 
 #[cfg(test)]

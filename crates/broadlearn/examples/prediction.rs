@@ -1,0 +1,47 @@
+//! Rows predicted per second by 5100 nodes with 10 outputs, one batch of 60 000 rows in memory.
+//! `cargo xtask bench prediction` runs it against a perceptron of scikit-learn; `docs/benchmarks.md` has the table.
+//!
+//! ```sh
+//! cargo run --release --example prediction -- [REPEATS]
+//! ```
+//!
+//! 784 inputs, the network of `mnist.rs`. What the inputs are and how well the model was fitted makes no difference to
+//! the time, so both are random. One line per figure: a name and a number, the most rows per second of all repeats.
+
+use broadlearn::faer::Mat;
+use broadlearn::features::Recipe;
+use broadlearn::features::draw::{Purpose, Stream};
+use broadlearn::preprocess::Scaling;
+use broadlearn::{Result, Settings};
+use std::time::Instant;
+
+const ROWS: usize = 60_000;
+
+fn main() -> Result<()> {
+    let repeats = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(5);
+    let mut stream = Stream::new(1, Purpose::Noise, 0);
+    let x = Mat::from_fn(ROWS, 784, |_, _| stream.unit());
+    let classes: Vec<u32> = (0..1000).map(|row| row % 10).collect();
+    let model = Settings::recipe(Recipe::Classic)
+        .feature_groups(10)
+        .feature_nodes(10)
+        .enhancement_nodes(5000)
+        .input_scaling(Scaling::RowZScore)
+        .squared()
+        .ridge(1.0)
+        .fit_classes(x.subrows(0, classes.len()), &classes)?;
+    println!("nodes {}", model.map().width());
+    let (mut least, mut least_map) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..repeats {
+        let begun = Instant::now();
+        std::hint::black_box(model.predict(&x)?.probabilities());
+        least = least.min(begun.elapsed().as_secs_f64());
+        // The nodes alone, one block of rows.
+        let begun = Instant::now();
+        std::hint::black_box(model.map().state(x.subrows(0, ROWS / 30)));
+        least_map = least_map.min(30.0 * begun.elapsed().as_secs_f64());
+    }
+    println!("rows_per_second {:.0}", ROWS as f64 / least);
+    println!("map_share {:.2}", least_map / least);
+    Ok(())
+}
