@@ -99,13 +99,14 @@ def robust_fit(network, x, y, sigma, limit):
     start_begun = time.perf_counter()
     outputs = u @ (w := weighted_ridge(u, y, np.ones(len(u))))
     tell("start", time.perf_counter() - start_begun)
-    steps_begun, steps, change = time.perf_counter(), 0, np.inf
+    steps_begun, cpu_begun, steps, change = time.perf_counter(), time.process_time(), 0, np.inf
     while steps < limit and change > TOLERANCE:
         weights = np.exp(-np.square(y - outputs).sum(1) / (2.0 * sigma**2))
         new = u @ (w := weighted_ridge(u, y, weights))
         change = np.linalg.norm(new - outputs) / np.linalg.norm(new)
         outputs, steps = new, steps + 1
     tell("step", (time.perf_counter() - steps_begun) / steps)
+    tell("step_cpu", (time.process_time() - cpu_begun) / steps)
     tell("solving", time.perf_counter() - begun)
     tell("steps", steps)
     tell("last_change", change)

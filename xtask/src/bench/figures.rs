@@ -49,17 +49,17 @@ impl Spread {
     pub(super) fn of(runs: &[Figures], names: &[&str]) -> Option<Self> {
         let sum = |run: &Figures| names.iter().map(|name| run.get(*name).copied()).sum();
         let sums: Vec<f64> = runs.iter().map(sum).collect::<Option<_>>()?;
-        if names.is_empty() { None } else { Self::over(sums) }
+        if names.is_empty() { None } else { Self::over(&sums) }
     }
 
     /// Of a figure's ratio, run by run: runs that stood next to each other.
     pub(super) fn ratio(above: (&[Figures], &str), below: (&[Figures], &str)) -> Option<Self> {
         let pairs = above.0.iter().zip(below.0);
         let ratios = pairs.map(|(a, b)| Some(a.get(above.1)? / b.get(below.1)?));
-        Self::over(ratios.collect::<Option<Vec<_>>>()?)
+        Self::over(&ratios.collect::<Option<Vec<_>>>()?)
     }
 
-    fn over(values: Vec<f64>) -> Option<Self> {
+    fn over(values: &[f64]) -> Option<Self> {
         (!values.is_empty()).then(|| Self {
             least: values.iter().copied().fold(f64::INFINITY, f64::min),
             most: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),

@@ -1,0 +1,219 @@
+//! Single steps of the library in shares of what the machine can do.
+//!
+//! ```sh
+//! cargo xtask bench kernels
+//! ```
+//!
+//! The multiply-add peak and the bandwidth of memory are measured in the same rounds as the steps, because a shared
+//! machine is not equally fast all the time. Prints Markdown: the best round and, in brackets, the worst; the share is
+//! that of the best. The number of threads is that of `RAYON_NUM_THREADS`.
+
+use broadlearn::data::{ReadOptions, TableReader};
+use broadlearn::faer::Mat;
+use broadlearn::features::Recipe;
+use broadlearn::features::draw::{Purpose, Stream};
+use broadlearn::preprocess::Scaling;
+use broadlearn::state::NormalEquations;
+use broadlearn::{Model, Result, Settings};
+use std::fmt::Write;
+use std::hint::black_box;
+use std::time::Instant;
+
+const ROUNDS: usize = 9;
+/// Inputs, feature nodes, enhancement nodes and outputs of the map.
+const SHAPE: [usize; 4] = [784, 100, 5000, 10];
+/// Rows of a large prediction, and of a block of the state.
+const MANY: usize = 10_000;
+const BLOCK: usize = 2000;
+/// Numbers that are in no cache.
+const BIG: usize = 32 << 20;
+
+/// What bounds a step.
+#[derive(Clone, Copy, PartialEq)]
+enum Unit {
+    /// 1e9 additions and multiplications a second.
+    Flops,
+    /// 1e9 bytes of memory a second.
+    Bytes,
+    /// 1e9 bytes of a file a second: no share of anything.
+    File,
+}
+
+/// A step: its name, unit, amount of work, and how it is done once.
+struct Step<'a> {
+    name: String,
+    unit: Unit,
+    amount: f64,
+    run: Box<dyn FnMut() -> Result<()> + 'a>,
+}
+
+fn main() -> Result<()> {
+    // `cargo test --benches` only asks whether it starts.
+    if !std::env::args().any(|argument| argument == "--bench") {
+        return Ok(());
+    }
+    let threads = rayon::current_num_threads();
+    let (model, x) = (&model()?, &random(MANY, SHAPE[0]));
+    let states = [random(BLOCK, 600), random(BLOCK, 1000), random(BLOCK, 5100)];
+    let y = random(BLOCK, SHAPE[3]);
+    let table = csv();
+    let big = vec![1.0; BIG];
+
+    let [inputs, features, enhancement, outputs] = SHAPE;
+    let map = (inputs * features + features * enhancement) as f64;
+    let weights = map + ((features + enhancement) * outputs) as f64;
+    let mut steps = vec![
+        step("multiply-add peak", Unit::Flops, threads as f64 * PEAK_FLOPS, || {
+            rayon::broadcast(|_| black_box(multiply_add()));
+            Ok(())
+        }),
+        step("memory, reading", Unit::Bytes, 8.0 * BIG as f64, || {
+            rayon::broadcast(|part| {
+                let len = big.len() / part.num_threads();
+                black_box(sum(&big[part.index() * len..][..len]))
+            });
+            Ok(())
+        }),
+    ];
+    for u in &states {
+        let name = format!("`NormalEquations::of`, {} x {}", u.nrows(), u.ncols());
+        let flops = (u.nrows() * u.ncols() * u.ncols()) as f64;
+        let y = y.as_ref();
+        steps.push(step(&name, Unit::Flops, flops, move || {
+            black_box(NormalEquations::of(u.as_ref(), y, None));
+            Ok(())
+        }));
+    }
+    steps.push(step(
+        "`FeatureMap::state`, 2000 rows",
+        Unit::Flops,
+        2.0 * map * BLOCK as f64,
+        || {
+            black_box(model.map().state(x.subrows(0, BLOCK)));
+            Ok(())
+        },
+    ));
+    let flops = 2.0 * weights * MANY as f64;
+    steps.push(step("`Model::predict`, 10 000 rows", Unit::Flops, flops, || {
+        black_box(model.predict(x)?);
+        Ok(())
+    }));
+    steps.push(step("`Model::predict`, one row", Unit::Bytes, 8.0 * weights, || {
+        black_box(model.predict(x.subrows(0, 1))?);
+        Ok(())
+    }));
+    steps.push(step("CSV of 20 columns", Unit::File, table.len() as f64, || {
+        let input = Box::new(std::io::Cursor::new(table.clone()));
+        let mut reader = TableReader::from_reader("table.csv", input, &ReadOptions::default())?;
+        while let Some(batch) = reader.next_batch(4096)? {
+            black_box(batch);
+        }
+        Ok(())
+    }));
+    report(&mut steps, threads)
+}
+
+/// Runs all steps in turn and prints the table.
+fn report(steps: &mut [Step<'_>], threads: usize) -> Result<()> {
+    let mut rates = vec![Vec::new(); steps.len()];
+    for _ in 0..ROUNDS {
+        for (step, rates) in steps.iter_mut().zip(&mut rates) {
+            let begun = Instant::now();
+            (step.run)()?;
+            rates.push(step.amount / begun.elapsed().as_secs_f64() / 1e9);
+        }
+    }
+    let best = |rates: &[f64]| rates.iter().copied().fold(0.0, f64::max);
+    println!("| {ROUNDS} rounds, {threads} threads | best (worst) | share, % |");
+    println!("|---|---|---|");
+    for (step, own) in steps.iter().zip(&rates) {
+        let worst = own.iter().copied().fold(f64::INFINITY, f64::min);
+        // The first step of a unit is what the machine can do.
+        let (unit, limit) = match step.unit {
+            Unit::Flops => ("Gflop/s", best(&rates[0])),
+            Unit::Bytes => ("GB/s", best(&rates[1])),
+            Unit::File => ("GB/s", f64::NAN),
+        };
+        let share = 100.0 * best(own) / limit;
+        let share = if share.is_nan() { String::new() } else { format!("{share:.0}") };
+        println!("| {} | {:.2} ({worst:.2}) {unit} | {share} |", step.name, best(own));
+    }
+    Ok(())
+}
+
+fn step<'a>(name: &str, unit: Unit, amount: f64, run: impl FnMut() -> Result<()> + 'a) -> Step<'a> {
+    Step { name: name.to_owned(), unit, amount, run: Box::new(run) }
+}
+
+/// The network of `examples/mnist.rs`. How well it was fitted makes no difference.
+fn model() -> Result<Model> {
+    let classes: Vec<u32> = (0..500).map(|row| row % SHAPE[3] as u32).collect();
+    Settings::recipe(Recipe::Classic)
+        .feature_groups(SHAPE[1] / 10)
+        .feature_nodes(10)
+        .enhancement_nodes(SHAPE[2])
+        .input_scaling(Scaling::RowZScore)
+        .squared()
+        .ridge(1.0)
+        .fit_classes(random(classes.len(), SHAPE[0]).as_ref(), &classes)
+}
+
+fn random(rows: usize, columns: usize) -> Mat<f64> {
+    let mut stream = Stream::new(1, Purpose::Noise, 0);
+    Mat::from_fn(rows, columns, |_, _| stream.unit() - 0.5)
+}
+
+/// A table of 20 numeric columns, some 20 MB.
+fn csv() -> Vec<u8> {
+    let x = random(100_000, 20);
+    let mut text = (0..20).map(|j| format!("c{j}")).collect::<Vec<_>>().join(",");
+    for row in x.row_iter() {
+        for (j, value) in row.iter().enumerate() {
+            let _ = write!(text, "{}{value:.7}", if j == 0 { '\n' } else { ',' });
+        }
+    }
+    text.into_bytes()
+}
+
+/// The sum of many numbers, as fast as they come.
+fn sum(values: &[f64]) -> f64 {
+    let mut sums = [0.0; 32];
+    for chunk in values.chunks_exact(32) {
+        sums.iter_mut().zip(chunk).for_each(|(sum, value)| *sum += value);
+    }
+    sums.iter().sum()
+}
+
+/// Flops of [`multiply_add`].
+const PEAK_FLOPS: f64 = 2.0 * 4.0 * 12.0 * 4e6;
+
+/// Twelve independent chains of multiply-adds on four numbers each: as many as the processor can do at once.
+#[cfg(target_arch = "x86_64")]
+fn multiply_add() -> f64 {
+    use std::arch::x86_64::{_mm256_cvtsd_f64, _mm256_fmadd_pd, _mm256_set1_pd};
+
+    #[target_feature(enable = "avx2,fma")]
+    fn chains() -> f64 {
+        let (mut sums, factor) = ([_mm256_set1_pd(1.0); 12], _mm256_set1_pd(1.000_000_1));
+        for _ in 0..4_000_000 {
+            sums = sums.map(|sum| _mm256_fmadd_pd(sum, factor, factor));
+        }
+        sums.into_iter().map(|sum| _mm256_cvtsd_f64(sum)).sum()
+    }
+
+    if !(std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma")) {
+        return f64::NAN;
+    }
+    // SAFETY: the processor has these instructions.
+    #[allow(unsafe_code)]
+    unsafe {
+        chains()
+    }
+}
+
+/// Not measured elsewhere.
+#[cfg(not(target_arch = "x86_64"))]
+fn multiply_add() -> f64 {
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    f64::NAN
+}
