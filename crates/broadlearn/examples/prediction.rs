@@ -31,17 +31,12 @@ fn main() -> Result<()> {
         .ridge(1.0)
         .fit_classes(x.subrows(0, classes.len()), &classes)?;
     println!("nodes {}", model.map().width());
-    let (mut least, mut least_map) = (f64::INFINITY, f64::INFINITY);
+    let mut least = f64::INFINITY;
     for _ in 0..repeats {
         let begun = Instant::now();
         std::hint::black_box(model.predict(&x)?.probabilities());
         least = least.min(begun.elapsed().as_secs_f64());
-        // The nodes alone, one block of rows.
-        let begun = Instant::now();
-        std::hint::black_box(model.map().state(x.subrows(0, ROWS / 30)));
-        least_map = least_map.min(30.0 * begun.elapsed().as_secs_f64());
     }
     println!("rows_per_second {:.0}", ROWS as f64 / least);
-    println!("map_share {:.2}", least_map / least);
     Ok(())
 }

@@ -205,7 +205,6 @@ pub(super) fn prediction(threads: usize, runs: usize) -> Result<()> {
     line("broadlearn, 5100 nodes", &ours, rate);
     line("scikit-learn, 490 and 490 nodes", &peer, "two_layers.rows_per_second");
     line("scikit-learn, 793 nodes", &peer, "one_layer.rows_per_second");
-    println!("\nshare of the nodes in broadlearn's time: {}", shown_as_is(&ours, "map_share"));
     Ok(())
 }
 

@@ -62,7 +62,7 @@ impl Open {
 ///
 /// and other [robust losses](RobustLoss) take the place of the first term with [`loss`](Self::loss).
 ///
-/// Fitting N rows with L nodes costs N L^2 + L^3 / 3 flops, about half as much again for a robust loss,
+/// Fitting N rows with L nodes costs N L^2 + L^3 / 3 flops, less than twice that for a robust loss,
 /// and 8 L^2 bytes, whatever N is (and up to 4 N L bytes for U, which is kept if [`memory`](Self::memory)
 /// allows).
 ///
