@@ -15,7 +15,9 @@ use faer::MatMut;
 /// let y = Mat::from_fn(60, 1, |i, _| x[(i, 0)] - 3.0 * x[(i, 1)]);
 /// let model = Settings::new().squared().ridge(1e-8).fit_regression(&x, &y)?;
 /// let mut predictor = model.row_predictor();
-/// assert!((predictor.predict(&[4.0, 1.0])?[0] - 1.0).abs() < 1e-3);
+/// let row = [x[(7, 0)], x[(7, 1)]];
+/// assert!((predictor.predict(&row)?[0] - model.predict(x.subrows(7, 1))?.values()[(0, 0)]).abs() < 1e-9);
+/// assert!((predictor.predict(&row)?[0] - y[(7, 0)]).abs() < 1e-3);
 /// # Ok::<(), broadlearn::Error>(())
 /// ```
 #[derive(Clone, Debug)]
