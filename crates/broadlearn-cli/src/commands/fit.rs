@@ -92,7 +92,7 @@ pub(crate) struct FitArgs {
     solver: Solver,
     /// Memory that may be used, such as 500M or 2G: where the state of the rows does not fit it is computed
     /// again in every pass; the model is the same [default: half of what is free]
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Learning")]
     memory: Option<u64>,
     /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Learning")]
