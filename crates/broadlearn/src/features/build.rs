@@ -1,9 +1,14 @@
 //! From settings and training rows to a finished map.
 
+use super::convolution::Convolution;
 use super::draw::{Purpose, Stream};
+use super::fuzzy::Fuzzy;
 use super::orthonormal::orthonormalised;
+use super::recurrent::Recurrent;
 use super::sparse_autoencoder::sparse_weights;
-use super::{Activation, FeatureMap, Features, Growth, Network, NodeGroup, Source};
+use super::{
+    Activation, FeatureMap, Features, Growth, Manifold, Network, NodeGroup, Source, manifold,
+};
 use crate::error::{Error, Result};
 use crate::linalg::{parallelism, product, row_blocks, scale_rows};
 use crate::preprocess::ScaledRows;
@@ -25,9 +30,21 @@ pub(crate) fn build(
     let mut builder = Builder { network, rows, weights, seed, groups: Vec::new() };
     match network.features {
         Features::Inputs => builder.groups.extend([NodeGroup::Constant, NodeGroup::Inputs]),
+        Features::InputsAlone => builder.groups.push(NodeGroup::Inputs),
+        Features::Nothing => {}
         Features::Groups { groups, nodes, .. } => builder.add_features(groups, nodes)?,
+        Features::Manifold { by, nodes, alpha, beta } => {
+            builder.add_manifold(by, nodes, (alpha, beta))?;
+        }
+        Features::Convolution { image, filters, patch, pools } => {
+            let mut stream = Stream::new(seed, Purpose::Features, 0);
+            let shape = (image, filters, patch, pools);
+            let group = Convolution::fit(shape, rows, weights, &mut stream)?;
+            builder.groups.push(NodeGroup::Convolution(group));
+        }
+        Features::Fuzzy { systems, rules } => builder.add_rules(systems, rules)?,
     }
-    builder.add_enhancement(network.enhancement.nodes, 0..builder.features())?;
+    builder.add_enhancement(network.enhancement.nodes, builder.all_features())?;
     for step in &network.growth {
         builder.grow(*step)?;
     }
@@ -70,7 +87,48 @@ impl Builder<'_> {
         let before = self.features();
         self.add_features(step.feature_groups, step.feature_nodes)?;
         self.add_enhancement(step.group_enhancement_nodes, before..self.features())?;
-        self.add_enhancement(step.enhancement_nodes, 0..self.features())
+        self.add_enhancement(step.enhancement_nodes, self.all_features())
+    }
+
+    /// The features that enhancement nodes read which are not about single groups: all, but of manifold
+    /// features only those that are more than the inputs.
+    fn all_features(&self) -> Range<usize> {
+        match self.network.features {
+            Features::Manifold { .. } => 1..2,
+            _ => 0..self.features(),
+        }
+    }
+
+    /// [X | X We], each node of the latter scaled to [-1, 1] for the robust kind.
+    fn add_manifold(&mut self, kind: Manifold, nodes: usize, penalties: (f64, f64)) -> Result<()> {
+        let every = self.rows.len().div_ceil(manifold::GRAPH_ROWS).max(1);
+        let some: Vec<usize> = (0..self.rows.len()).step_by(every).collect();
+        let x = self.rows.select(&some);
+        let mut stream = Stream::new(self.seed, Purpose::Features, 0);
+        let weights = manifold::weights(kind, x.as_ref(), nodes, penalties, &mut stream)?;
+        let mut layer = Layer { weights, bias: vec![0.0; nodes] };
+        if kind == Manifold::Robust {
+            scale_nodes(&mut layer, self.rows, -1.0, 1.0);
+        }
+        self.groups.push(NodeGroup::Inputs);
+        self.groups.push(layer.into_group(Source::Inputs, Activation::Identity));
+        Ok(())
+    }
+
+    /// Systems of fuzzy rules, whose centres come from at most so many rows at even distances.
+    fn add_rules(&mut self, systems: usize, rules: usize) -> Result<()> {
+        const ROWS: usize = 5000;
+        let every = self.rows.len().div_ceil(ROWS).max(1);
+        let some: Vec<usize> = (0..self.rows.len()).step_by(every).collect();
+        let x = self.rows.select(&some);
+        let weights: Option<Vec<f64>> =
+            self.weights.map(|weights| some.iter().map(|&row| weights[row]).collect());
+        for system in 0..systems {
+            let mut stream = Stream::new(self.seed, Purpose::Features, system as u32);
+            let group = Fuzzy::fit(x.as_ref(), weights.as_deref(), rules, &mut stream)?;
+            self.groups.push(NodeGroup::Fuzzy(group));
+        }
+        Ok(())
     }
 
     fn add_features(&mut self, groups: usize, nodes: usize) -> Result<()> {
@@ -103,21 +161,43 @@ impl Builder<'_> {
         let features: Vec<NodeGroup> =
             self.groups.iter().filter(|group| group.is_feature()).cloned().collect();
         let columns = self.rows.columns();
-        let width = features[ordinals.clone()].iter().map(|group| group.width(columns)).sum();
-        let source = Source::Features(ordinals.clone());
+        let (source, width) = match ordinals.is_empty() {
+            true => (Source::Straight, columns),
+            false => (
+                Source::Features(ordinals.clone()),
+                features[ordinals.clone()].iter().map(|group| group.width(columns)).sum(),
+            ),
+        };
         let drawn: usize = self
             .groups
             .iter()
-            .filter(|group| matches!(group, NodeGroup::Dense { source: s, .. } if *s == source))
+            .filter(|group| match group {
+                NodeGroup::Dense { source: other, .. } => *other == source,
+                group => matches!(group, NodeGroup::Recurrent(_)),
+            })
             .map(|group| group.width(columns))
             .sum();
         let mut stream = Stream::new(self.seed, Purpose::Enhancement, self.stream_of(&ordinals));
         let enhancement = &self.network.enhancement;
         let wanted = drawn..drawn + nodes;
+        if let Some(step) = enhancement.time_step {
+            let (gain, activation) = (enhancement.gain.unwrap_or(1.0), enhancement.activation);
+            if !columns.is_multiple_of(step) {
+                return Err(Error::setting("time_step", step)
+                    .expected(format!("a number that divides the {columns} inputs")));
+            }
+            let group = Recurrent::draw(step, wanted, gain, activation, &mut stream);
+            self.groups.push(NodeGroup::Recurrent(group));
+            return Ok(());
+        }
         let mut layer = match enhancement.gain {
             Some(gain) => Layer::normal(width, wanted, gain, &mut stream),
             None => Layer::uniform(width, wanted, &mut stream),
         };
+        if enhancement.positive_bias && enhancement.gain.is_none() {
+            // From [-0.1, 0.1] to [0, 1].
+            layer.bias.iter_mut().for_each(|bias| *bias = 0.5 * (*bias / BIAS_INPUT + 1.0));
+        }
         if let Some(relevance) = &enhancement.relevance {
             if relevance.len() != width {
                 return Err(Error::setting("relevance", format!("{} factors", relevance.len()))
@@ -145,10 +225,10 @@ impl Builder<'_> {
     /// before it grew.
     fn stream_of(&self, ordinals: &Range<usize>) -> u32 {
         let original = match self.network.features {
-            Features::Inputs => 1,
-            Features::Groups { groups, .. } => groups,
+            Features::Manifold { .. } => 1..2,
+            features => 0..features.groups(),
         };
-        if *ordinals == (0..original) {
+        if *ordinals == original {
             return 0;
         }
         (ordinals.start as u32) << 16 | ordinals.end as u32

@@ -1,6 +1,9 @@
 //! The finished map x -> u: groups of nodes with fixed weights, in the order of U's columns.
 
 use super::Activation;
+use super::convolution::Convolution;
+use super::fuzzy::Fuzzy;
+use super::recurrent::Recurrent;
 use crate::error::Result;
 use crate::linalg::{BLOCK_ROWS, dot, parallelism, product, row_blocks, slice_of, slice_of_column};
 use crate::preprocess::ScaledRows;
@@ -13,6 +16,8 @@ use std::ops::Range;
 pub enum Source {
     /// The scaled inputs: the group is a feature group.
     Inputs,
+    /// The scaled inputs, past any features: the group is an enhancement group.
+    Straight,
     /// The feature groups of these ordinals (the first feature group of the map is 0): the group is
     /// an enhancement group.
     Features(Range<usize>),
@@ -36,11 +41,23 @@ pub enum NodeGroup {
         /// The function applied to every value.
         activation: Activation,
     },
+    /// Responses to patches of images; a feature group.
+    Convolution(Convolution),
+    /// Fuzzy rules; a feature group.
+    Fuzzy(Fuzzy),
+    /// Nodes that read the inputs step by step; an enhancement group.
+    Recurrent(Recurrent),
 }
 
 impl NodeGroup {
-    pub(super) fn is_feature(&self) -> bool {
-        matches!(self, Self::Inputs | Self::Dense { source: Source::Inputs, .. })
+    pub(crate) fn is_feature(&self) -> bool {
+        matches!(
+            self,
+            Self::Inputs
+                | Self::Dense { source: Source::Inputs, .. }
+                | Self::Convolution(_)
+                | Self::Fuzzy(_)
+        )
     }
 
     /// The number of nodes, for a map of `inputs` inputs.
@@ -49,6 +66,9 @@ impl NodeGroup {
             Self::Constant => 1,
             Self::Inputs => inputs,
             Self::Dense { weights, .. } => weights.ncols(),
+            Self::Convolution(group) => group.centre.len(),
+            Self::Fuzzy(group) => group.bias.len(),
+            Self::Recurrent(group) => group.bias.len(),
         }
     }
 }
@@ -80,10 +100,14 @@ impl FeatureMap {
         self.groups.iter().map(|group| group.width(self.inputs)).sum()
     }
 
-    /// The number of leading columns of U that come straight from the inputs: features, before any
+    /// The number of leading columns of U that are linear in the inputs or nearly so: features, before any
     /// enhancement node.
     pub(crate) fn leading_features(&self) -> usize {
-        let first = |group: &&NodeGroup| group.is_feature() || matches!(group, NodeGroup::Constant);
+        let curved =
+            |group: &NodeGroup| matches!(group, NodeGroup::Convolution(_) | NodeGroup::Fuzzy(_));
+        let first = |group: &&NodeGroup| {
+            matches!(group, NodeGroup::Constant) || group.is_feature() && !curved(group)
+        };
         self.groups.iter().take_while(first).map(|group| group.width(self.inputs)).sum()
     }
 
@@ -129,13 +153,16 @@ impl FeatureMap {
                 NodeGroup::Constant | NodeGroup::Inputs => true,
                 NodeGroup::Dense { source, weights, bias, .. } => {
                     let rows = match source {
-                        Source::Inputs => Some(self.inputs),
+                        Source::Inputs | Source::Straight => Some(self.inputs),
                         Source::Features(range) => (range.start < range.end
                             && range.end <= features_so_far)
                             .then(|| self.feature_columns(range).iter().map(Range::len).sum()),
                     };
                     rows == Some(weights.nrows()) && weights.ncols() == bias.len()
                 }
+                NodeGroup::Convolution(group) => group.is_consistent(self.inputs),
+                NodeGroup::Fuzzy(group) => group.is_consistent(self.inputs),
+                NodeGroup::Recurrent(group) => group.is_consistent(self.inputs),
             };
             features_so_far += usize::from(group.is_feature());
             fits
@@ -181,7 +208,7 @@ impl FeatureMap {
                 NodeGroup::Inputs => nodes.copy_from(x),
                 NodeGroup::Dense { source, weights, bias, activation } => {
                     match source {
-                        Source::Inputs => {
+                        Source::Inputs | Source::Straight => {
                             let nodes = nodes.as_mut();
                             product(nodes, Accum::Replace, x, weights.as_ref(), parallelism());
                         }
@@ -198,6 +225,9 @@ impl FeatureMap {
                     }
                     activate(nodes, bias, *activation);
                 }
+                NodeGroup::Convolution(group) => group.apply(x, nodes),
+                NodeGroup::Fuzzy(group) => group.apply(x, nodes),
+                NodeGroup::Recurrent(group) => group.apply(x, nodes),
             }
             start += width;
         }
@@ -205,7 +235,8 @@ impl FeatureMap {
 }
 
 impl FeatureMap {
-    /// Writes the state of one row of scaled inputs into `u`, without further memory.
+    /// Writes the state of one row of scaled inputs into `u`, without further memory but for convolutions
+    /// and fuzzy rules.
     pub(crate) fn apply_to_row(&self, x: &[f64], u: &mut [f64]) {
         let mut start = 0;
         for group in &self.groups {
@@ -223,7 +254,7 @@ impl FeatureMap {
                         }
                     };
                     match source {
-                        Source::Inputs => add(0, x),
+                        Source::Inputs | Source::Straight => add(0, x),
                         Source::Features(range) => {
                             let mut row = 0;
                             self.visit_feature_columns(range, |columns| {
@@ -235,6 +266,12 @@ impl FeatureMap {
                     }
                     activation.apply(nodes);
                 }
+                NodeGroup::Convolution(group) => group.apply_to_row(x, nodes),
+                NodeGroup::Fuzzy(group) => {
+                    let x = MatRef::from_row_major_slice(x, 1, x.len());
+                    group.apply(x, MatMut::from_column_major_slice_mut(nodes, 1, width));
+                }
+                NodeGroup::Recurrent(group) => group.apply_to_row(x, nodes),
             }
             start += width;
         }

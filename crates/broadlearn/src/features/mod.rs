@@ -8,7 +8,11 @@ pub mod activation;
 pub mod network;
 pub mod map;
 pub(crate) mod build;
+pub mod convolution;
 pub mod draw;
+pub mod fuzzy;
+mod manifold;
+pub mod recurrent;
 mod orthonormal;
 mod slopes;
 mod sparse_autoencoder;
@@ -16,4 +20,4 @@ pub(crate) mod vector_math;
 
 pub use activation::Activation;
 pub use map::{FeatureMap, NodeGroup, Source};
-pub use network::{Enhancement, Features, Growth, Network, Recipe};
+pub use network::{Enhancement, Features, Growth, Manifold, Network, Recipe};

@@ -1,6 +1,7 @@
 //! What a network consists of, and the named recipes.
 
 use super::Activation;
+use super::convolution::Image;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -18,11 +19,37 @@ pub enum Recipe {
     Unscaled,
     /// Uniform random weights everywhere, no fine-tuning, no scaling of nodes.
     Plain,
+    /// U = [X, tanh(X V + b)]: no feature layer, as in WBLS and random vector functional links.
+    Direct,
+    /// U = sigmoid(X V + b): the extreme learning machine.
+    Elm,
+    /// Features that keep neighbouring rows together, few inputs at a time: SM-BLS.
+    Structured,
+    /// Features of a regularised graph of neighbours, scaled to [-1, 1]: RM-BLS.
+    Manifold,
+    /// U = [1, X, h], where h has read the inputs one after another: for lags of a series.
+    Recurrent,
+    /// Responses of random patches of the images, pooled: for pixels.
+    Convolution,
+    /// Rules "if x is near to this, then a line", weighed by how well they apply: neuro-fuzzy.
+    Fuzzy,
 }
 
 impl Recipe {
     /// All recipes, the default first.
-    pub const ALL: [Self; 4] = [Self::Rich, Self::Classic, Self::Unscaled, Self::Plain];
+    pub const ALL: [Self; 11] = [
+        Self::Rich,
+        Self::Classic,
+        Self::Unscaled,
+        Self::Plain,
+        Self::Direct,
+        Self::Elm,
+        Self::Structured,
+        Self::Manifold,
+        Self::Recurrent,
+        Self::Convolution,
+        Self::Fuzzy,
+    ];
 
     /// The name used in model files and on the command line.
     pub fn name(self) -> &'static str {
@@ -31,6 +58,13 @@ impl Recipe {
             Self::Classic => "classic",
             Self::Unscaled => "unscaled",
             Self::Plain => "plain",
+            Self::Direct => "direct",
+            Self::Elm => "elm",
+            Self::Structured => "structured",
+            Self::Manifold => "manifold",
+            Self::Recurrent => "recurrent",
+            Self::Convolution => "convolution",
+            Self::Fuzzy => "fuzzy",
         }
     }
 
@@ -49,6 +83,8 @@ impl Recipe {
             relevance: None,
             orthonormal: false,
             shrink: None,
+            positive_bias: false,
+            time_step: None,
         };
         match self {
             Self::Rich => {
@@ -60,6 +96,38 @@ impl Recipe {
             ),
             Self::Unscaled => Network::new(groups(true), enhancement),
             Self::Plain => Network::new(groups(false), enhancement),
+            Self::Direct => Network::new(
+                Features::InputsAlone,
+                Enhancement { positive_bias: true, ..enhancement },
+            ),
+            Self::Elm => Network::new(
+                Features::Nothing,
+                Enhancement { activation: Activation::Sigmoid, positive_bias: true, ..enhancement },
+            ),
+            Self::Structured | Self::Manifold => Network::new(
+                Features::Manifold {
+                    by: match self {
+                        Self::Structured => Manifold::Structured,
+                        _ => Manifold::Robust,
+                    },
+                    nodes: 20,
+                    alpha: 0.01,
+                    beta: 0.01,
+                },
+                Enhancement { orthonormal: true, shrink: Some(0.8), ..enhancement },
+            ),
+            Self::Recurrent => Network::new(
+                Features::Inputs,
+                Enhancement { gain: Some(0.7), time_step: Some(1), ..enhancement },
+            ),
+            Self::Convolution => Network::new(
+                Features::Convolution { image: None, filters: 100, patch: 7, pools: 4 },
+                Enhancement { gain: Some(0.7), ..enhancement },
+            ),
+            Self::Fuzzy => Network::new(
+                Features::Fuzzy { systems: 5, rules: 10 },
+                Enhancement { orthonormal: true, shrink: Some(0.8), ..enhancement },
+            ),
         }
     }
 }
@@ -82,6 +150,77 @@ pub enum Features {
         /// The function phi.
         activation: Activation,
     },
+    /// Z = X, without a constant.
+    InputsAlone,
+    /// No feature nodes: the enhancement nodes read the inputs.
+    Nothing,
+    /// Z = [X, X We], where We keeps neighbouring rows together.
+    Manifold {
+        /// How We is found.
+        by: Manifold,
+        /// The number of columns of We.
+        nodes: usize,
+        /// The first of its two penalties, as its authors call it.
+        alpha: f64,
+        /// The second.
+        beta: f64,
+    },
+    /// Responses of random patches of images, pooled.
+    Convolution {
+        /// The shape of the images; unless given a square one, or a row.
+        image: Option<Image>,
+        /// The number of patches.
+        filters: usize,
+        /// The height and width of a patch, as far as the image goes.
+        patch: usize,
+        /// The responses of a patch are pooled to so many rows and columns, as far as there are so many.
+        pools: usize,
+    },
+    /// The rules of several systems: how well a rule applies, times a linear function of the inputs.
+    Fuzzy {
+        /// The number of systems.
+        systems: usize,
+        /// The number of rules in each.
+        rules: usize,
+    },
+}
+
+impl Features {
+    /// The number of feature groups, each of which later nodes can read.
+    pub(super) fn groups(&self) -> usize {
+        match *self {
+            Self::Nothing => 0,
+            Self::Inputs | Self::InputsAlone | Self::Convolution { .. } => 1,
+            Self::Manifold { .. } => 2,
+            Self::Groups { groups, .. } => groups,
+            Self::Fuzzy { systems, .. } => systems,
+        }
+    }
+
+    /// The number of columns of U.
+    fn width(&self, inputs: usize) -> usize {
+        match *self {
+            Self::Inputs => inputs.saturating_add(1),
+            Self::InputsAlone => inputs,
+            Self::Nothing => 0,
+            Self::Groups { groups, nodes, .. } => groups.saturating_mul(nodes),
+            Self::Manifold { nodes, .. } => inputs.saturating_add(nodes),
+            Self::Convolution { filters, pools, .. } => {
+                filters.saturating_mul(pools).saturating_mul(pools)
+            }
+            Self::Fuzzy { systems, rules } => systems.saturating_mul(rules),
+        }
+    }
+}
+
+/// How the weights of manifold features are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Manifold {
+    /// Sparse rows and the lowest eigenvectors of a graph (SM-BLS).
+    Structured,
+    /// Alternating directions with an orthogonality constraint (RM-BLS).
+    Robust,
 }
 
 /// The second layer: H = xi(Z Wh + bh).
@@ -104,6 +243,13 @@ pub struct Enhancement {
     /// If given, weights are multiplied so that the largest argument of xi on the training rows
     /// is this value.
     pub shrink: Option<f64>,
+    /// Whether biases are uniform in [0, 1], where no gain says otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub positive_bias: bool,
+    /// If given, nodes read so many inputs at a time, from the first to the last, together with what nodes
+    /// made of those before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_step: Option<usize>,
 }
 
 /// One step by which a network grows. Its columns of U stand behind all earlier ones, in the order
@@ -135,15 +281,15 @@ impl Growth {
                 .advice("give --enhancement-nodes N or --feature-groups N"));
         }
         match network.features {
-            Features::Inputs if self.feature_groups > 0 => {
-                return Err(Error::setting("feature_groups", self.feature_groups)
-                    .expected("0 for a network that reads its inputs directly")
-                    .advice("add --enhancement-nodes; recipe classic has feature groups"));
-            }
             Features::Groups { nodes, .. } if self.feature_groups > 0 => {
                 if self.feature_nodes == 0 {
                     self.feature_nodes = nodes;
                 }
+            }
+            _ if self.feature_groups > 0 => {
+                return Err(Error::setting("feature_groups", self.feature_groups)
+                    .expected("0 for a network without random feature groups")
+                    .advice("add --enhancement-nodes; recipe classic has feature groups"));
             }
             _ => {
                 for (name, found) in [
@@ -214,11 +360,7 @@ impl Network {
 
     /// The number of nodes L for `inputs` input columns.
     pub fn width(&self, inputs: usize) -> usize {
-        let features = match self.features {
-            Features::Inputs => inputs.saturating_add(1),
-            Features::Groups { groups, nodes, .. } => groups.saturating_mul(nodes),
-        };
-        let base = features.saturating_add(self.enhancement.nodes);
+        let base = self.features.width(inputs).saturating_add(self.enhancement.nodes);
         self.growth.iter().fold(base, |width, step| width.saturating_add(step.width()))
     }
 
@@ -227,16 +369,46 @@ impl Network {
             0 => Err(Error::setting(name, found).expected("at least 1")),
             _ => Ok(()),
         };
-        if let Features::Groups { groups, nodes, .. } = self.features {
-            positive("feature_groups", groups)?;
-            positive("feature_nodes", nodes)?;
-        }
         let finite_positive = |name: &str, found: Option<f64>| match found {
             Some(value) if !(value > 0.0 && value.is_finite()) => {
                 Err(Error::setting(name, value).expected("a positive number"))
             }
             _ => Ok(()),
         };
+        match self.features {
+            Features::Inputs | Features::InputsAlone => {}
+            Features::Nothing => positive("enhancement_nodes", self.enhancement.nodes)?,
+            Features::Groups { groups, nodes, .. } => {
+                positive("feature_groups", groups)?;
+                positive("feature_nodes", nodes)?;
+            }
+            Features::Manifold { nodes, alpha, beta, .. } => {
+                positive("feature_nodes", nodes)?;
+                finite_positive("alpha", Some(alpha))?;
+                finite_positive("beta", Some(beta))?;
+            }
+            Features::Convolution { filters, patch, pools, .. } => {
+                positive("filters", filters)?;
+                positive("patch", patch)?;
+                positive("pools", pools)?;
+            }
+            Features::Fuzzy { systems, rules } => {
+                positive("feature_groups", systems)?;
+                positive("feature_nodes", rules)?;
+            }
+        }
+        if let Some(step) = self.enhancement.time_step {
+            positive("time_step", step)?;
+            if self.features != Features::Inputs
+                || self.enhancement.orthonormal
+                || self.enhancement.shrink.is_some()
+                || self.enhancement.gain.is_none()
+            {
+                return Err(Error::setting("time_step", step)
+                    .expected("a network that reads its inputs directly, with a gain")
+                    .advice("use --recipe recurrent"));
+            }
+        }
         for step in &self.growth {
             if step.check(self)? != *step {
                 return Err(Error::setting("growth", "feature groups without a number of nodes")
@@ -246,7 +418,9 @@ impl Network {
         finite_positive("gain", self.enhancement.gain)?;
         if let Some(relevance) = &self.enhancement.relevance {
             let sound = |factor: &f64| *factor >= 0.0 && factor.is_finite();
-            if !relevance.iter().all(sound) || self.features != Features::Inputs {
+            let reads_inputs =
+                self.features == Features::Inputs && self.enhancement.time_step.is_none();
+            if !relevance.iter().all(sound) || !reads_inputs {
                 return Err(Error::setting("relevance", "factors that this network cannot use")
                     .expected("numbers from 0 on, in a network that reads its inputs directly"));
             }

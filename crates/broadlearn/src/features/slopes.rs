@@ -13,7 +13,7 @@ impl FeatureMap {
             let block = x.subrows(start, BLOCK_ROWS.min(x.nrows() - start));
             let u = self.state(block);
             for output in w.col_iter() {
-                let slopes = self.slopes(u.as_ref(), |node| output[node]);
+                let slopes = self.slopes(block, u.as_ref(), |node| output[node]);
                 for (sum, column) in sums.iter_mut().zip(slopes.col_iter()) {
                     *sum += column.squared_norm_l2();
                 }
@@ -25,7 +25,7 @@ impl FeatureMap {
 
     /// The slope of sum_j u_j w_j along every input, row by row: group by group from the last to the
     /// first, each hands on to what it reads.
-    fn slopes(&self, u: MatRef<'_, f64>, w: impl Fn(usize) -> f64) -> Mat<f64> {
+    fn slopes(&self, x: MatRef<'_, f64>, u: MatRef<'_, f64>, w: impl Fn(usize) -> f64) -> Mat<f64> {
         let mut along = Mat::from_fn(u.nrows(), u.ncols(), |_, node| w(node));
         let mut inputs = Mat::zeros(u.nrows(), self.inputs());
         let mut end = self.width();
@@ -40,7 +40,9 @@ impl FeatureMap {
                     through(nodes.as_mut(), u.subcols(start, end - start), *activation);
                     let nodes = nodes.as_ref();
                     match source {
-                        Source::Inputs => hand_on(inputs.as_mut(), nodes, weights.as_ref()),
+                        Source::Inputs | Source::Straight => {
+                            hand_on(inputs.as_mut(), nodes, weights.as_ref());
+                        }
                         Source::Features(range) => {
                             let mut row = 0;
                             for columns in self.feature_columns(range) {
@@ -53,6 +55,9 @@ impl FeatureMap {
                         }
                     }
                 }
+                NodeGroup::Convolution(group) => group.hand_on(x, nodes.as_ref(), inputs.as_mut()),
+                NodeGroup::Fuzzy(group) => group.hand_on(x, nodes.as_ref(), inputs.as_mut()),
+                NodeGroup::Recurrent(group) => group.hand_on(x, nodes.as_ref(), inputs.as_mut()),
             }
             end = start;
         }

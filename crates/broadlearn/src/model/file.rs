@@ -5,7 +5,10 @@ use super::container::{self, Contents, Tensor};
 use super::{CheckedSettings, Criterion, Member, Model};
 use crate::data::{Encoding, InputColumn, Kind, Schema, Task};
 use crate::error::{Error, Result};
+use crate::features::convolution::{Convolution, Image};
 use crate::features::draw::GENERATOR;
+use crate::features::fuzzy::Fuzzy;
+use crate::features::recurrent::{CELL, Recurrent};
 use crate::features::{Activation, FeatureMap, NodeGroup, Source};
 use crate::increment::{Knowledge, Ledger};
 use crate::preprocess::Scaler;
@@ -71,6 +74,22 @@ enum GroupKind {
     Dense {
         /// First and one past the last feature group that it reads; `null` for the inputs.
         features: Option<(usize, usize)>,
+        /// Whether the nodes read the inputs past the features.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        straight: bool,
+        activation: Activation,
+    },
+    Convolution {
+        image: Image,
+        patch: [usize; 2],
+        pools: [usize; 2],
+    },
+    Fuzzy {
+        width: f64,
+    },
+    Recurrent {
+        /// The inputs that are read at a time.
+        step: usize,
         activation: Activation,
     },
 }
@@ -392,9 +411,28 @@ impl Member {
     fn add_tensors<'a>(&'a self, prefix: &str, tensors: &mut Vec<(String, Tensor<'a>)>) {
         let mut add = |name: &str, tensor| tensors.push((format!("{prefix}{name}"), tensor));
         for (index, group) in self.map.groups().iter().enumerate() {
-            if let NodeGroup::Dense { weights, bias, .. } = group {
-                add(&format!("group.{index}.weights"), Tensor::Matrix(weights.as_ref()));
-                add(&format!("group.{index}.bias"), Tensor::Vector(bias));
+            let mut add = |name: &str, tensor| add(&format!("group.{index}.{name}"), tensor);
+            match group {
+                NodeGroup::Constant | NodeGroup::Inputs => {}
+                NodeGroup::Dense { weights, bias, .. } => {
+                    add("weights", Tensor::Matrix(weights.as_ref()));
+                    add("bias", Tensor::Vector(bias));
+                }
+                NodeGroup::Convolution(group) => {
+                    add("filters", Tensor::Matrix(group.filters.as_ref()));
+                    add("centre", Tensor::Vector(&group.centre));
+                    add("factor", Tensor::Vector(&group.factor));
+                }
+                NodeGroup::Fuzzy(group) => {
+                    add("centres", Tensor::Matrix(group.centres.as_ref()));
+                    add("weights", Tensor::Matrix(group.weights.as_ref()));
+                    add("bias", Tensor::Vector(&group.bias));
+                }
+                NodeGroup::Recurrent(group) => {
+                    add("weights", Tensor::Matrix(group.weights.as_ref()));
+                    add("recurrent", Tensor::Matrix(group.recurrent.as_ref()));
+                    add("bias", Tensor::Vector(&group.bias));
+                }
             }
         }
         add("output.weights", Tensor::Matrix(self.w.as_ref()));
@@ -519,11 +557,19 @@ impl GroupKind {
             NodeGroup::Inputs => Self::Inputs,
             NodeGroup::Dense { source, activation, .. } => Self::Dense {
                 features: match source {
-                    Source::Inputs => None,
+                    Source::Inputs | Source::Straight => None,
                     Source::Features(range) => Some((range.start, range.end)),
                 },
+                straight: *source == Source::Straight,
                 activation: *activation,
             },
+            NodeGroup::Convolution(group) => {
+                Self::Convolution { image: group.image, patch: group.patch, pools: group.pools }
+            }
+            NodeGroup::Fuzzy(group) => Self::Fuzzy { width: group.width },
+            NodeGroup::Recurrent(group) => {
+                Self::Recurrent { step: group.weights.nrows(), activation: group.activation }
+            }
         }
     }
 }
@@ -589,9 +635,10 @@ fn read_map(
         let group = match kind {
             GroupKind::Constant => NodeGroup::Constant,
             GroupKind::Inputs => NodeGroup::Inputs,
-            GroupKind::Dense { features, activation } => {
+            GroupKind::Dense { features, straight, activation } => {
                 let name = format!("{prefix}group.{index}.weights");
                 let (source, rows) = match *features {
+                    None if *straight => (Source::Straight, inputs),
                     None => (Source::Inputs, inputs),
                     Some((start, end)) => {
                         let widths = feature_widths.get(start..end).ok_or_else(|| {
@@ -610,10 +657,42 @@ fn read_map(
                     activation: *activation,
                 }
             }
+            GroupKind::Convolution { image, patch, pools } => {
+                let name = |part: &str| format!("{prefix}group.{index}.{part}");
+                let size = patch[0].saturating_mul(patch[1]).saturating_mul(image.channels);
+                let filters = contents.columns(&name("filters")).unwrap_or(0);
+                let nodes = filters.saturating_mul(pools[0]).saturating_mul(pools[1]);
+                NodeGroup::Convolution(Convolution {
+                    image: *image,
+                    patch: *patch,
+                    pools: *pools,
+                    filters: contents.matrix(&name("filters"), size, filters)?,
+                    centre: contents.vector(&name("centre"), nodes)?,
+                    factor: contents.vector(&name("factor"), nodes)?,
+                })
+            }
+            GroupKind::Fuzzy { width } => {
+                let name = |part: &str| format!("{prefix}group.{index}.{part}");
+                let rules = contents.columns(&name("centres")).unwrap_or(0);
+                NodeGroup::Fuzzy(Fuzzy {
+                    centres: contents.matrix(&name("centres"), inputs, rules)?,
+                    width: *width,
+                    weights: contents.matrix(&name("weights"), inputs, rules)?,
+                    bias: contents.vector(&name("bias"), rules)?,
+                })
+            }
+            GroupKind::Recurrent { step, activation } => {
+                let name = |part: &str| format!("{prefix}group.{index}.{part}");
+                let nodes = contents.columns(&name("weights")).unwrap_or(0);
+                NodeGroup::Recurrent(Recurrent {
+                    weights: contents.matrix(&name("weights"), *step, nodes)?,
+                    recurrent: contents.matrix(&name("recurrent"), CELL, nodes)?,
+                    bias: contents.vector(&name("bias"), nodes)?,
+                    activation: *activation,
+                })
+            }
         };
-        let is_feature =
-            !matches!(kind, GroupKind::Constant | GroupKind::Dense { features: Some(_), .. });
-        if is_feature {
+        if group.is_feature() {
             feature_widths.push(group.width(inputs));
         }
         groups.push(group);

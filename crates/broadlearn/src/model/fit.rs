@@ -3,7 +3,7 @@
 use super::choose::Decision;
 use super::ensemble::naming;
 use super::rows::{Kept, Labelled, target_matrix};
-use super::settings::{CheckedSettings, Criterion, Settings};
+use super::settings::{CheckedSettings, Criterion, Procedure, Settings};
 use super::{Member, Model};
 use crate::data::{Kind, Schema, TargetSchema, Targets, Task};
 use crate::error::{Category, Error, Result};
@@ -20,7 +20,9 @@ use crate::progress::{Observer, report, unobserved};
 use crate::solve::factor::Factor;
 use crate::solve::fixed_point::{FixedPoint, check_not_vanished, downweighted};
 use crate::solve::system::{Solution, System};
-use crate::solve::{Form, Loss, RobustLoss, SolveReport, Start, pseudo_inverse};
+use crate::solve::{
+    Form, Loss, RobustLoss, SolveReport, Start, huber_weights, least_absolute, pseudo_inverse,
+};
 use crate::state::{NormalEquations, StateRows};
 use faer::{Mat, MatRef};
 
@@ -204,6 +206,26 @@ impl CheckedSettings {
             return self.solve_by_pseudo_inverse(state, y, user);
         };
         let system = System::new(state, y, PRECISION, parallelism());
+        match self.procedure {
+            Procedure::FixedPoint => {}
+            Procedure::LeastAbsolute { steps } => {
+                let (solution, factor, report) =
+                    least_absolute::solve(&system, ridge, steps, user, observer)?;
+                return self.solved_for_good(&system, solution, &factor, user, report);
+            }
+            Procedure::HuberWeights { tuning, steps } => {
+                let (solution, weights, report) = huber_weights::solve(
+                    &system,
+                    tuning,
+                    steps,
+                    self.tolerance,
+                    ridge,
+                    user,
+                    observer,
+                )?;
+                return self.solved(&system, solution, weights, user, report);
+            }
+        }
         let (mut sigma, mut attempts) = (decision.sigma, 0);
         let automatic = matches!(self.criterion, Criterion::Robust { sigma: None, .. });
         let start = decision.start.as_ref().filter(|_| self.start == Start::Best);
@@ -338,6 +360,24 @@ impl CheckedSettings {
         };
         report.spread = spread(system, outputs.as_ref(), user, freedom);
         Ok(Solved { w: solution.w, equations, weights, report })
+    }
+
+    /// A solution that no later change can build on.
+    fn solved_for_good(
+        &self,
+        system: &System<'_>,
+        solution: Solution,
+        factor: &Factor,
+        user: Option<&[f64]>,
+        mut report: SolveReport,
+    ) -> Result<Solved> {
+        let outputs = match solution.outputs {
+            Some(outputs) => outputs,
+            None => system.outputs(solution.w.as_ref())?,
+        };
+        let freedom = degrees_of_freedom(factor, report.ridge.unwrap_or(0.0));
+        report.spread = spread(system, outputs.as_ref(), user, freedom);
+        Ok(Solved { w: solution.w, equations: None, weights: None, report })
     }
 
     fn solve_by_pseudo_inverse(

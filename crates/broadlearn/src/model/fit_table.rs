@@ -15,7 +15,7 @@
 use super::choose::Decision;
 use super::fit::{PRECISION, linear_columns, plain_report};
 use super::rows::{Kept, Labelled, target_matrix};
-use super::settings::{CheckedSettings, Criterion, Regularisation, Settings};
+use super::settings::{CheckedSettings, Criterion, Procedure, Regularisation, Settings};
 use super::{Member, Model};
 use crate::data::{Block, Samples, Schema, SchemaReader, TableReader, TrainingData};
 use crate::error::{Error, Result};
@@ -175,6 +175,11 @@ impl CheckedSettings {
             return Err(Error::setting("ridge", "pseudo-inverse")
                 .expected("a ridge, for a table that is larger than memory")
                 .advice("give a small one (--ridge 1e-8), or more memory (--memory)"));
+        }
+        if self.procedure != Procedure::FixedPoint {
+            return Err(Error::setting("loss", "one that needs all residuals at once")
+                .expected("another loss, for a table that is larger than memory")
+                .advice("use --loss absolute or huber, or give more memory (--memory)"));
         }
         let (schema, samples) = (passes.schema, passes.samples);
         let rows: Labelled<'_> = samples.into();

@@ -3,6 +3,7 @@
 use super::forget::never_learnt;
 use super::judge::{Judged, check_size};
 use super::rows::{Kept, Labelled};
+use super::settings::Procedure;
 use super::{Member, Model, Predictions};
 use crate::data::TargetSchema;
 use crate::error::{Category, Error, Result};
@@ -284,6 +285,13 @@ impl Member {
 
     pub(super) fn updatable(&self) -> Result<&Knowledge> {
         let Some(knowledge) = &self.knowledge else {
+            if let Procedure::LeastAbsolute { .. } = self.settings.procedure {
+                return Err(Error::model(
+                    "a model of least absolute residuals, which has no R and P",
+                )
+                .expected("a model that keeps what later changes need")
+                .advice("fit it with --loss absolute or correntropy"));
+            }
             return Err(Error::model("a compact model, without R and P")
                 .expected("a model that keeps what later changes need")
                 .advice("fit it again without --compact"));

@@ -35,7 +35,7 @@ pub use predict::Predictions;
 pub use refine::{Drift, Refinement};
 pub use row_predictor::RowPredictor;
 pub use rows::Labelled;
-pub use settings::{CheckedSettings, Criterion, Regularisation, Settings};
+pub use settings::{CheckedSettings, Criterion, Procedure, Regularisation, Settings};
 
 use crate::data::{Schema, Task};
 use crate::features::FeatureMap;

@@ -266,7 +266,7 @@ pub(super) fn annealing(squares: &[f64], sigma: f64, user: Option<&[f64]>) -> Ve
     path
 }
 
-fn relative_change(old: MatRef<'_, f64>, new: MatRef<'_, f64>) -> f64 {
+pub(super) fn relative_change(old: MatRef<'_, f64>, new: MatRef<'_, f64>) -> f64 {
     let change: Mat<f64> = new - old;
     let (change, size) = (squared_norm(change.as_ref()), squared_norm(new));
     // Outputs that vanish altogether have changed beyond measure, but JSON knows no infinity.

@@ -11,6 +11,8 @@ pub(crate) mod pseudo_inverse;
 pub(crate) mod start;
 pub(crate) mod trimmed;
 pub(crate) mod fixed_point;
+pub(crate) mod least_absolute;
+pub(crate) mod huber_weights;
 pub(crate) mod anderson;
 pub(crate) mod inexact;
 pub(crate) mod cross_fit;

@@ -1,8 +1,8 @@
 //! Every change of a model equals a fit from the beginning with the same sample weights.
 
 use crate::support::{
-    Problem, cases, fit, problems, relative, rounding, rows_of, scaled_targets, state, targets_of,
-    weighted_ridge,
+    Problem, cases, fit, has_groups, problems, relative, rounding, rows_of, scaled_targets, state,
+    targets_of, weighted_ridge,
 };
 use broadlearn::data::{TargetSchema, Targets};
 use broadlearn::faer::Mat;
@@ -125,7 +125,7 @@ fn any_sequence(problem: &Problem, robust: bool, operations: &[u8]) -> f64 {
                 history.rows.remove(latest);
             }
             _ => {
-                let groups = usize::from(problem.recipe != Recipe::Rich && operation % 8 < 4);
+                let groups = usize::from(has_groups(problem.recipe) && operation % 8 < 4);
                 let growth = Growth {
                     feature_groups: groups,
                     feature_nodes: 2 * groups,
@@ -258,7 +258,7 @@ proptest! {
     #[test]
     fn a_grown_network_is_that_of_a_fresh_fit(problem in problems(SAFE_RIDGES)) {
         let (x, targets) = (problem.x(), problem.targets());
-        let groups = 2 * usize::from(problem.recipe != Recipe::Rich);
+        let groups = 2 * usize::from(has_groups(problem.recipe));
         let growth = Growth {
             feature_groups: groups,
             feature_nodes: groups,

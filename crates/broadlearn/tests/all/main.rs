@@ -31,6 +31,8 @@ mod model_file;
 mod numpy;
 // Ridge and sparse autoencoder against SciPy and NumPy.
 mod scipy_ridge;
+// Other broad learners of the literature against NumPy.
+mod comparators;
 // The paper's data sets against independent reference figures.
 mod paper_sets;
 // What is chosen on the training rows, and what is said about predictions.

@@ -1,5 +1,6 @@
 //! Model files: damage of any kind is detected, saving is atomic.
 
+use crate::support::has_groups;
 use broadlearn::faer::Mat;
 use broadlearn::features::Recipe;
 use broadlearn::model::FORMAT_VERSION;
@@ -59,7 +60,7 @@ fn small_model(recipe: Recipe) -> Model {
     let x = Mat::from_fn(12, 2, |i, j| ((i + 2) * (j + 3) % 7) as f64);
     let y = Mat::from_fn(12, 1, |i, _| (i as f64).sin());
     let mut settings = Settings::recipe(recipe).enhancement_nodes(2).sigma(1.0).ridge(0.1);
-    if recipe != Recipe::Rich {
+    if has_groups(recipe) {
         settings = settings.feature_groups(2).feature_nodes(2);
     }
     settings.fit_regression(&x, &y).unwrap()

@@ -1,6 +1,6 @@
 //! Ridge and sparse autoencoder against SciPy and NumPy.
 
-use crate::support::{python, relative, run_python, scaled_targets, state};
+use crate::support::{python, read_npy, relative, run_python, scaled_targets, state, write_npy};
 use broadlearn::data::Targets;
 use broadlearn::faer::Mat;
 use broadlearn::features::Recipe;
@@ -9,40 +9,6 @@ use broadlearn::{Model, Settings};
 use std::path::{Path, PathBuf};
 
 const RIDGES: [f64; 3] = [1e-6, 1e-2, 1.0];
-
-/// Writes a `.npy` file of version 1.0: magic, header, numbers column by column.
-fn write_npy(path: &Path, matrix: &Mat<f64>) {
-    let shape = (matrix.nrows(), matrix.ncols());
-    let mut header = format!("{{'descr': '<f8', 'fortran_order': True, 'shape': {shape:?}, }}");
-    // Magic, length, header and its line end fill a multiple of 64 bytes.
-    let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
-    header += &" ".repeat(length - 1 - header.len());
-    header.push('\n');
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((length as u16).to_le_bytes());
-    bytes.extend(header.as_bytes());
-    for column in matrix.col_iter() {
-        column.iter().for_each(|value| bytes.extend(value.to_le_bytes()));
-    }
-    std::fs::write(path, bytes).unwrap();
-}
-
-/// Reads a `.npy` file of two dimensions as NumPy writes it.
-fn read_npy(path: &Path, rows: usize, columns: usize) -> Mat<f64> {
-    let bytes = std::fs::read(path).unwrap();
-    let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
-    let header = String::from_utf8_lossy(&bytes[10..start]).into_owned();
-    assert!(
-        header.contains("'<f8'") && header.contains(&format!("({rows}, {columns})")),
-        "{header}"
-    );
-    let number =
-        |k: usize| f64::from_le_bytes(bytes[start + 8 * k..start + 8 * k + 8].try_into().unwrap());
-    let by_columns = header.contains("'fortran_order': True");
-    Mat::from_fn(rows, columns, |i, j| {
-        number(if by_columns { i + j * rows } else { i * columns + j })
-    })
-}
 
 /// Noisy waves of five inputs, of which the last is almost the sum of the others.
 fn data(rows: usize) -> (Mat<f64>, Mat<f64>) {

@@ -42,12 +42,29 @@ pub(crate) struct Problem {
     pub(crate) seed: u64,
 }
 
+/// Recipes whose networks do not depend on the order of the rows.
+const RECIPES: [Recipe; 8] = [
+    Recipe::Rich,
+    Recipe::Classic,
+    Recipe::Unscaled,
+    Recipe::Plain,
+    Recipe::Direct,
+    Recipe::Elm,
+    Recipe::Recurrent,
+    Recipe::Fuzzy,
+];
+
+/// Whether networks of this recipe can grow by feature groups.
+pub(crate) fn has_groups(recipe: Recipe) -> bool {
+    matches!(recipe, Recipe::Classic | Recipe::Unscaled | Recipe::Plain)
+}
+
 /// Problems with a ridge of 2^`exponents`.
 pub(crate) fn problems(exponents: std::ops::Range<f64>) -> impl Strategy<Value = Problem> {
     let shape = (1_usize..70, 1_usize..6, 1_usize..4);
     let flags = (any::<bool>(), proptest::bool::weighted(0.3), proptest::bool::weighted(0.3));
     let numbers = (exponents, prop_oneof![Just(0.3), Just(1.0), Just(4.0)], any::<u64>());
-    (0_usize..4, shape, flags, numbers).prop_map(
+    (0..RECIPES.len(), shape, flags, numbers).prop_map(
         |(
             recipe,
             (rows, columns, outputs),
@@ -56,7 +73,7 @@ pub(crate) fn problems(exponents: std::ops::Range<f64>) -> impl Strategy<Value =
         )| {
             let (exponent, sigma, seed) = numbers;
             Problem {
-                recipe: Recipe::ALL[recipe],
+                recipe: RECIPES[recipe],
                 rows,
                 columns,
                 outputs: if classes { outputs + 1 } else { outputs },
@@ -111,7 +128,9 @@ impl Problem {
     pub(crate) fn settings(&self) -> Settings {
         let settings = Settings::recipe(self.recipe).enhancement_nodes(20).seed(self.seed);
         match self.recipe {
-            Recipe::Rich => settings.gain(0.7),
+            Recipe::Rich | Recipe::Recurrent | Recipe::Convolution => settings.gain(0.7),
+            Recipe::Direct | Recipe::Elm => settings,
+            Recipe::Structured | Recipe::Manifold => settings.feature_nodes(3),
             _ => settings.feature_groups(4).feature_nodes(3),
         }
     }
@@ -254,4 +273,38 @@ pub(crate) fn run_python(python: &Path, script: &str, arguments: &[&Path]) -> St
         String::from_utf8_lossy(&output.stderr)
     );
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// Writes a `.npy` file of version 1.0: magic, header, numbers column by column.
+pub(crate) fn write_npy(path: &Path, matrix: &Mat<f64>) {
+    let shape = (matrix.nrows(), matrix.ncols());
+    let mut header = format!("{{'descr': '<f8', 'fortran_order': True, 'shape': {shape:?}, }}");
+    // Magic, length, header and its line end fill a multiple of 64 bytes.
+    let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
+    header += &" ".repeat(length - 1 - header.len());
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((length as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    for column in matrix.col_iter() {
+        column.iter().for_each(|value| bytes.extend(value.to_le_bytes()));
+    }
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// Reads a `.npy` file of two dimensions as NumPy writes it.
+pub(crate) fn read_npy(path: &Path, rows: usize, columns: usize) -> Mat<f64> {
+    let bytes = std::fs::read(path).unwrap();
+    let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    let header = String::from_utf8_lossy(&bytes[10..start]).into_owned();
+    assert!(
+        header.contains("'<f8'") && header.contains(&format!("({rows}, {columns})")),
+        "{header}"
+    );
+    let number =
+        |k: usize| f64::from_le_bytes(bytes[start + 8 * k..start + 8 * k + 8].try_into().unwrap());
+    let by_columns = header.contains("'fortran_order': True");
+    Mat::from_fn(rows, columns, |i, j| {
+        number(if by_columns { i + j * rows } else { i * columns + j })
+    })
 }

@@ -91,6 +91,39 @@ ACTIVATIONS = {
 }
 
 
+def convolution(x, group, part):
+    """Mean responses of patches over regions of an image, scaled."""
+    shape = [group["image"][side] for side in ("height", "width", "channels")]
+    images = x.reshape(len(x), *shape)
+    (high, wide), (down, across) = group["patch"], group["pools"]
+    windows = np.lib.stride_tricks.sliding_window_view(images, (high, wide), axis=(1, 2))
+    windows = np.moveaxis(windows, 3, -1)  # image, row, column, then the patch with its channels last
+    rows, columns = windows.shape[1:3]
+    filters = part("filters")
+    responses = np.maximum(windows.reshape(len(x), rows, columns, -1) @ filters, 0)
+    pooled = np.empty((len(x), filters.shape[1], down, across))
+    for a in range(down):
+        for b in range(across):
+            region = responses[:, a * rows // down:(a + 1) * rows // down, b * columns // across:(b + 1) * columns // across]
+            pooled[:, :, a, b] = region.mean(axis=(1, 2))
+    return (pooled.reshape(len(x), -1) - part("centre")) * part("factor")
+
+
+def recurrent(x, group, part):
+    """What nodes in cells of ten are after they have read the inputs step by step."""
+    weights, heard, bias = part("weights"), part("recurrent"), part("bias")
+    nodes = len(bias)
+    v = np.zeros((nodes, nodes))
+    for j in range(nodes):
+        cell = j - j % 10
+        for place in range(j % 10 + 1):
+            v[cell + place, j] = heard[place, j]
+    h = np.zeros((len(x), nodes))
+    for time in range(0, x.shape[1], group["step"]):
+        h = ACTIVATIONS[group["activation"]](x[:, time:time + group["step"]] @ weights + h @ v + bias)
+    return h
+
+
 def state(x, groups, tensors, prefix):
     """U of a member for scaled inputs."""
     nodes, features = [], []
@@ -98,8 +131,19 @@ def state(x, groups, tensors, prefix):
         if group["kind"] == "constant":
             nodes.append(np.ones((len(x), 1)))
             continue
+        part = lambda name: tensors[f"{prefix}group.{index}.{name}"]
         if group["kind"] == "inputs":
             values = x
+        elif group["kind"] == "convolution":
+            values = convolution(x, group, part)
+        elif group["kind"] == "fuzzy":
+            centres = part("centres")
+            distances = ((x[:, :, None] - centres[None]) ** 2).sum(axis=1)
+            shares = np.exp(-(distances - distances.min(axis=1, keepdims=True)) / (2 * group["width"] ** 2))
+            shares /= shares.sum(axis=1, keepdims=True)
+            values = shares * (x @ part("weights") + part("bias"))
+        elif group["kind"] == "recurrent":
+            values = recurrent(x, group, part)
         else:
             reads = group["features"]
             source = x if reads is None else np.hstack(features[reads[0]:reads[1]])
@@ -107,7 +151,9 @@ def state(x, groups, tensors, prefix):
             values = values + tensors[f"{prefix}group.{index}.bias"]
             values = ACTIVATIONS[group["activation"]](values)
         nodes.append(values)
-        if group["kind"] == "inputs" or group["features"] is None:
+        if group["kind"] in ("inputs", "convolution", "fuzzy"):
+            features.append(values)
+        elif group["kind"] == "dense" and group["features"] is None and not group.get("straight"):
             features.append(values)
     return np.hstack(nodes)
 

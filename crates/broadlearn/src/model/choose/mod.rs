@@ -12,7 +12,7 @@ mod network;
 mod relevance;
 mod sample;
 
-use super::settings::{CheckedSettings, Criterion, Open, Regularisation};
+use super::settings::{CheckedSettings, Criterion, Open, Procedure, Regularisation};
 use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::features::draw::{Purpose, Stream};
@@ -69,7 +69,8 @@ impl CheckedSettings {
             candidates: Vec::new(),
             networks: Vec::new(),
         };
-        let kernel_open = robust.is_some_and(|(_, sigma)| sigma.is_none());
+        let kernel_open = robust.is_some_and(|(_, sigma)| sigma.is_none())
+            && self.procedure == Procedure::FixedPoint;
         if ridge.is_some() && !kernel_open && self.open == Open::NOTHING {
             return Ok(decision);
         }

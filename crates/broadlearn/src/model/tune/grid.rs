@@ -69,13 +69,7 @@ impl Grid {
         for &recipe in &self.recipes {
             let network = recipe.network();
             match network.features {
-                Features::Inputs => networks.extend(self.gains.iter().map(|&gain| Network {
-                    recipe,
-                    gain: Some(gain),
-                    feature_groups: None,
-                    feature_nodes: None,
-                })),
-                Features::Groups { .. } => {
+                Features::Groups { .. } | Features::Fuzzy { .. } => {
                     for &nodes in &self.feature_nodes {
                         networks.extend(self.feature_groups.iter().map(|&groups| Network {
                             recipe,
@@ -84,6 +78,18 @@ impl Grid {
                             feature_nodes: Some(nodes),
                         }));
                     }
+                }
+                _ => {
+                    let gains: Vec<Option<f64>> = match network.enhancement.gain {
+                        Some(_) => self.gains.iter().copied().map(Some).collect(),
+                        None => vec![None],
+                    };
+                    networks.extend(gains.into_iter().map(|gain| Network {
+                        recipe,
+                        gain,
+                        feature_groups: None,
+                        feature_nodes: None,
+                    }));
                 }
             }
         }
@@ -103,9 +109,12 @@ impl Grid {
 
     /// The grid in order and without repetitions, if all of it makes sense.
     pub(super) fn checked(&self, loss: Option<RobustLoss>) -> Result<Self> {
-        let grouped = |recipe: &Recipe| recipe.network().enhancement.gain.is_none();
+        let grouped = |recipe: &Recipe| {
+            matches!(recipe.network().features, Features::Groups { .. } | Features::Fuzzy { .. })
+        };
+        let gained = |recipe: &Recipe| recipe.network().enhancement.gain.is_some();
         let with_groups = self.recipes.iter().any(grouped);
-        let with_gain = !self.recipes.iter().all(grouped);
+        let with_gain = self.recipes.iter().any(gained);
         let lists = [
             ("recipes", self.recipes.len(), true),
             ("feature_groups", self.feature_groups.len(), with_groups),
