@@ -16,6 +16,7 @@ mod delimited;
 mod json_lines;
 mod npy;
 mod npz;
+mod arrays;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod reader;
@@ -26,6 +27,7 @@ mod training;
 mod schema_reader;
 pub mod series;
 
+pub use arrays::{ArrayInfo, Arrays};
 pub use batch::{Batch, Column, Kind, MISSING};
 pub use reader::{Format, ReadOptions, TableReader};
 pub use roles::Roles;

@@ -14,9 +14,9 @@ use super::input::{Input, Window, spool};
 use super::reader::{Place, ReadOptions, Source, Table};
 use super::records::MOST_FIELDS;
 use crate::error::{Error, Result};
-use header::{Class, Header, Scalar};
+use header::Class;
 
-pub(super) use header::MAGIC;
+pub(super) use header::{Header, MAGIC, Scalar};
 
 /// How much is read at once, if a row is not longer.
 const CHUNK: usize = 1 << 20;
@@ -297,7 +297,11 @@ fn push<'a>(
 
 /// The value of some bytes; `None` for characters that do not exist.
 #[inline]
-fn decode<'a>(cell: &'a [u8], scalar: Scalar, text: &'a mut String) -> Option<Value<'a>> {
+pub(super) fn decode<'a>(
+    cell: &'a [u8],
+    scalar: Scalar,
+    text: &'a mut String,
+) -> Option<Value<'a>> {
     Some(match scalar.class {
         Class::Float if cell.len() == 4 => {
             Value::Single(f32::from_bits(unsigned(cell, scalar) as u32))

@@ -1,6 +1,6 @@
 //! Archives of NumPy arrays as tables: the columns of all arrays side by side.
 
-mod zip;
+pub(super) mod zip;
 
 use std::fs::File;
 use std::sync::{Arc, Mutex};
@@ -68,11 +68,11 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<Npz> {
 }
 
 /// Members with other names are no arrays.
-fn array_name(member: &Member) -> Option<&str> {
+pub(super) fn array_name(member: &Member) -> Option<&str> {
     member.name.strip_suffix(".npy")
 }
 
-fn place(name: &str, array_name: &str) -> String {
+pub(super) fn place(name: &str, array_name: &str) -> String {
     format!("{name}, array `{array_name}`")
 }
 

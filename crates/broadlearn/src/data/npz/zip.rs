@@ -25,8 +25,8 @@ const ELSEWHERE: u64 = 0xffff_ffff;
 
 /// A member of an archive.
 #[derive(Clone, Debug)]
-pub(super) struct Member {
-    pub(super) name: String,
+pub(in super::super) struct Member {
+    pub(in super::super) name: String,
     deflated: bool,
     checksum: u32,
     /// Where the compressed bytes begin.
@@ -37,7 +37,7 @@ pub(super) struct Member {
 }
 
 /// The members, in the order of the directory.
-pub(super) fn members(name: &str, file: &mut File, length: u64) -> Result<Vec<Member>> {
+pub(in super::super) fn members(name: &str, file: &mut File, length: u64) -> Result<Vec<Member>> {
     let damaged = |found: &str| {
         Error::data(found)
             .at(name)
@@ -120,7 +120,7 @@ pub(super) fn members(name: &str, file: &mut File, length: u64) -> Result<Vec<Me
 
 impl Member {
     /// The bytes of the member.
-    pub(super) fn part(&self, file: &Arc<Mutex<File>>) -> Part {
+    pub(in super::super) fn part(&self, file: &Arc<Mutex<File>>) -> Part {
         let window = Window::new(file, self.begin, self.packed);
         let stream: Box<dyn Read + Send> = if self.deflated {
             Box::new(DeflateDecoder::new(BufReader::with_capacity(1 << 14, window)))
