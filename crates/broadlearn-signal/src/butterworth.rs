@@ -173,9 +173,8 @@ impl Roots {
         let (width, centre) = (high - low, (low * high).sqrt());
         let degree = self.degree();
         let gain = self.gain * width.powi(degree as i32);
-        let halved = |roots: &[Complex64]| {
-            roots.iter().map(|root| root * (width / 2.0)).collect::<Vec<_>>()
-        };
+        let halved =
+            |roots: &[Complex64]| roots.iter().map(|root| root * (width / 2.0)).collect::<Vec<_>>();
         let mut zeros = Self::split(&halved(&self.zeros), centre);
         zeros.resize(zeros.len() + degree, ZERO);
         Self { zeros, poles: Self::split(&halved(&self.poles), centre), gain }

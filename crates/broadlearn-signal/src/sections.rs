@@ -68,7 +68,9 @@ impl Sections {
         let mut wide = Vec::with_capacity(count + 2 * pad);
         wide.extend(signal[1..=pad].iter().rev().map(|value| 2.0 * first - value));
         wide.extend_from_slice(signal);
-        wide.extend(signal[count - 1 - pad..count - 1].iter().rev().map(|value| 2.0 * last - value));
+        wide.extend(
+            signal[count - 1 - pad..count - 1].iter().rev().map(|value| 2.0 * last - value),
+        );
         let settled = self.settled();
         for _ in 0..2 {
             let start = wide[0];
