@@ -75,6 +75,8 @@ pub(crate) enum Command {
     Diff(commands::diff::DiffArgs),
     /// Say what is in a model file
     Inspect(commands::inspect::InspectArgs),
+    /// Turn trials of multichannel signals (EDF, GDF, .npz, CSV) into a table of spectra
+    Psd(Box<commands::psd::PsdArgs>),
     /// Show it: a noisy series, plain and robust learning, a model and a page
     Demo(commands::demo::DemoArgs),
     /// Print a completion script for a shell

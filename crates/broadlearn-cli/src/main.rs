@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Refine(args) => commands::refine::run(&args, &context),
         Command::Diff(args) => commands::diff::run(&args, &context),
         Command::Inspect(args) => commands::inspect::run(&args, &context),
+        Command::Psd(args) => commands::psd::run(&args, &context),
         Command::Demo(args) => commands::demo::run(&args, &context),
         Command::Completions(args) => commands::completions::run(&args),
     };

@@ -12,6 +12,7 @@ pub(crate) mod inspect;
 pub(crate) mod learn;
 pub(crate) mod merge;
 pub(crate) mod predict;
+pub(crate) mod psd;
 pub(crate) mod refine;
 mod stream;
 pub(crate) mod tune;

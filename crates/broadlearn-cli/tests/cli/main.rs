@@ -13,3 +13,5 @@ mod ensembles;
 mod tuning;
 // Suspicious rows.
 mod audit;
+// Signals to spectra.
+mod psd;
