@@ -34,9 +34,7 @@ fn recordings_are_what_mne_reads() {
             let largest = samples.iter().map(|value| value.abs()).fold(0.0, f64::max);
             for (found, expected) in channel.samples.iter().zip(&samples) {
                 let error = (found - expected).abs() / largest;
-                // Whole numbers of 64 bits leave little of their range.
-                let bound = if name.contains("int64") { 1e-8 } else { 1e-11 };
-                assert!(error < bound, "{name}: {found} for {expected}");
+                assert!(error < 1e-12, "{name}: {found} for {expected}");
                 worst = worst.max(error);
             }
         }

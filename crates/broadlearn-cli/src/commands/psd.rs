@@ -107,10 +107,10 @@ struct SpectrumArgs {
     #[arg(long, value_enum, default_value_t = WindowName::Hamming)]
     window: WindowName,
     /// The length of a segment in seconds (whole samples, rounded down)
-    #[arg(long, value_name = "S", default_value_t = 0.25, value_parser = seconds)]
+    #[arg(long, value_name = "S", default_value_t = 0.25, value_parser = seconds, allow_hyphen_values = true)]
     segment: f64,
     /// How much of it is shared with the segment before, in seconds (whole samples, rounded down)
-    #[arg(long, value_name = "S", default_value_t = 0.125, value_parser = seconds)]
+    #[arg(long, value_name = "S", default_value_t = 0.125, value_parser = seconds, allow_hyphen_values = true)]
     overlap: f64,
     /// Samples that are transformed, zeros added [default: 256, or more if a segment has more]
     #[arg(long, value_name = "N")]
@@ -128,7 +128,7 @@ struct SpectrumArgs {
 #[command(next_help_heading = "Archives and tables")]
 struct SourceArgs {
     /// Samples a second [default: array `fs` or the like of an archive, column `time` of a table]
-    #[arg(long, value_name = "HZ", value_parser = seconds)]
+    #[arg(long, value_name = "HZ", value_parser = seconds, allow_hyphen_values = true)]
     rate: Option<f64>,
     /// What samples are multiplied by [default: array `scale...` of an archive, else 1]
     #[arg(long, value_name = "F", value_parser = seconds, allow_hyphen_values = true)]

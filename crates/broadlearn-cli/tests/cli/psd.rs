@@ -111,7 +111,7 @@ fn recordings_are_read_and_rejected_trials_left_out() {
     let out = bench.run(&format!("psd plus.edf --events T1,T2 {common}")).ok();
     assert!(out.starts_with("EEG:C3_0.00Hz,") && out.lines().count() == 3, "{out}");
     bench.run("psd plus.edf").fails(2, &["--events", "T1 (1 times)"]);
-    bench.run("psd plus.edf --events 769").fails(65, &["no event `769`"]);
+    bench.run("psd plus.edf --events 769 --band none").fails(65, &["no event `769`"]);
     bench
         .run("psd plus.edf --events T1 --from 5 --to 6 --band -20")
         .fails(65, &["beyond the ends"]);
@@ -138,7 +138,7 @@ fn a_mistake_in_an_argument_is_named() {
         ("--events 1 --segment 0", 2, "setting `segment`"),
         ("--events 1 --segment x", 2, "expected a number"),
         ("--events 1 --overlap 0.25", 2, "setting `overlap`"),
-        ("--events 1 --overlap -1", 2, "overlap"),
+        ("--events 1 --overlap -1", 2, "setting `overlap`"),
         ("--events 1 --nfft 8", 2, "setting `nfft`"),
         ("--events 1 --frequencies 60-70", 2, "setting `frequencies`"),
         ("--events 1 --frequencies 9-8", 2, "rising"),
