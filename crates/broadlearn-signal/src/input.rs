@@ -30,11 +30,11 @@ pub struct InputOptions {
     pub labels: Vec<String>,
     /// The time of the first sample of stored trials, in seconds after the event.
     pub start: f64,
-    /// The column of a table that holds the codes of events [`event`].
+    /// The column of a table that holds the codes of events, `event` if not said.
     pub event_column: Option<String>,
-    /// The column of a table that numbers the trials [`trial`].
+    /// The column of a table that numbers the trials, `trial` if not said.
     pub trial_column: Option<String>,
-    /// The column of a table that holds the labels of trials [`label`].
+    /// The column of a table that holds the labels of trials, `label` if not said.
     pub label_column: Option<String>,
 }
 
@@ -342,8 +342,8 @@ fn rate_of(name: &str, times: &[f64], groups: bool) -> Result<f64> {
     let mut sorted = steps.clone();
     sorted.sort_by(f64::total_cmp);
     let step = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
-    let uneven = |value: &f64| !((value - step).abs() <= 0.01 * step.abs());
-    let wrong = if groups { None } else { steps.iter().position(|value| uneven(value)) };
+    let even = |value: &f64| (value - step).abs() <= 0.01 * step.abs();
+    let wrong = if groups { None } else { steps.iter().position(|value| !even(value)) };
     if !(step.is_finite() && step > 0.0) || wrong.is_some() {
         let place = match wrong {
             Some(row) => format!("{name}, row {}, column of times", row + 2),
