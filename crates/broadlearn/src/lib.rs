@@ -14,6 +14,7 @@
 //! 7. [`model`] - settings -> checked settings -> fitted model; learn, forget, grow,
 //!    merge; its file
 //! 8. [`evaluate`] - metrics, and the audit of suspicious rows
+//! 9. [`forecast`] - series: forecasts, their intervals, rolling-origin evaluation
 //!
 //! ```
 //! use broadlearn::{Settings, faer::Mat};
@@ -42,10 +43,12 @@ pub mod solve;
 pub mod increment;
 pub mod model;
 pub mod evaluate;
+pub mod forecast;
 #[cfg(feature = "linfa")]
 mod linfa_traits;
 
 pub use error::{Category, Error, Result};
+pub use forecast::Forecaster;
 pub use matrix::{IntoMatrix, Matrix};
 pub use model::{Model, Predictions, Settings};
 pub use progress::{Observer, Progress, unobserved};

@@ -2,7 +2,8 @@
 //!
 //! A [`TableReader`] reads any format in batches of typed columns. [`TrainingData`] gathers them
 //! with their [`Roles`]; its [`Schema`] says how columns become numbers, and [`SchemaReader`] reads
-//! further tables by that schema, block by block. [`series`] makes data where there is no file.
+//! further tables by that schema, block by block. A [`TimeSeries`] becomes rows by an [`Embedding`]. [`series`]
+//! makes data where there is no file.
 
 mod batch;
 mod builder;
@@ -25,13 +26,18 @@ mod schema;
 mod target;
 mod training;
 mod schema_reader;
+mod embedding;
+mod time_series;
 pub mod series;
 
 pub use arrays::{ArrayInfo, Arrays};
 pub use batch::{Batch, Column, Kind, MISSING};
+pub use embedding::{Embedding, Exogenous};
 pub use reader::{Format, ReadOptions, TableReader};
 pub use roles::Roles;
 pub use schema::{Encoding, InputColumn, Schema};
 pub use schema_reader::{Block, SchemaReader, Surprises};
 pub use target::{TargetSchema, Targets, Task};
+pub(crate) use time_series::embed;
+pub use time_series::{EmbeddedRows, SeriesColumns, TimeSeries};
 pub use training::{Bound, Samples, TrainingData, split};

@@ -96,7 +96,7 @@ impl Resolved {
     }
 }
 
-fn find(reader: &TableReader, role: &str, wanted: &str) -> Result<usize> {
+pub(super) fn find(reader: &TableReader, role: &str, wanted: &str) -> Result<usize> {
     let columns = reader.columns();
     if let Some(column) = columns.iter().position(|name| name == wanted) {
         return Ok(column);

@@ -49,7 +49,7 @@ const MOST_ROWS: usize = 5000;
 /// Quantiles that are kept.
 pub(super) const LEVELS: usize = 1001;
 /// Rows with less of the weight than this are candidates for being wrong.
-const HARDLY_BELIEVED: f64 = 0.1;
+pub(crate) const HARDLY_BELIEVED: f64 = 0.1;
 /// If fewer rows than this share are candidates, none is.
 const FEW: f64 = 0.02;
 /// The tail of good rows thins out: if the nearer half of the candidates' range holds this many times as
@@ -65,24 +65,36 @@ impl Calibration {
     /// # Errors
     /// A level that is not between 0 and 1, or one that the number of rows does not bear.
     fn quantile(&self, level: f64) -> Result<Vec<f64>> {
-        if !(level > 0.0 && level < 1.0) {
-            return Err(Error::setting("interval", level).expected("a share between 0 and 1"));
-        }
-        // A new row is one more row.
-        let (asked, level) = (level, level * (1.0 + 1.0 / self.facts.rows));
-        if level > 1.0 {
-            let most = self.facts.rows / (self.facts.rows + 1.0);
-            return Err(Error::setting("interval", asked)
-                .expected(format!("at most {most:.4}: there are only {:.0} rows", self.facts.rows))
-                .advice("ask for less, or learn from more rows"));
-        }
-        let place = level * (LEVELS - 1) as f64;
-        let (low, rest) = (place.floor() as usize, place.fract());
-        let high = (low + 1).min(LEVELS - 1);
-        let between =
-            |c: usize| self.quantiles[(low, c)] * (1.0 - rest) + self.quantiles[(high, c)] * rest;
-        Ok((0..self.quantiles.ncols()).map(between).collect())
+        let column = |c: usize| between_levels(&self.quantiles, c, level, self.facts.rows);
+        (0..self.quantiles.ncols()).map(column).collect()
     }
+}
+
+/// The quantile of a column at this level, of so many rows.
+///
+/// # Errors
+/// A level that is not between 0 and 1, or one that the number of rows does not bear.
+pub(super) fn between_levels(
+    quantiles: &Mat<f64>,
+    column: usize,
+    level: f64,
+    rows: f64,
+) -> Result<f64> {
+    if !(level > 0.0 && level < 1.0) {
+        return Err(Error::setting("interval", level).expected("a share between 0 and 1"));
+    }
+    // A new row is one more row.
+    let (asked, level) = (level, level * (1.0 + 1.0 / rows));
+    if level > 1.0 {
+        let most = rows / (rows + 1.0);
+        return Err(Error::setting("interval", asked)
+            .expected(format!("at most {most:.4}: there are only {rows:.0} rows"))
+            .advice("ask for less, or learn from more rows"));
+    }
+    let place = level * (LEVELS - 1) as f64;
+    let (low, rest) = (place.floor() as usize, place.fract());
+    let high = (low + 1).min(LEVELS - 1);
+    Ok(quantiles[(low, column)] * (1.0 - rest) + quantiles[(high, column)] * rest)
 }
 
 impl Model {
@@ -241,13 +253,13 @@ fn usual_leverage(left_out: &LeftOut) -> f64 {
 }
 
 /// The distribution of the errors of good rows.
-struct Good {
-    quantiles: Vec<f64>,
-    count: f64,
+pub(crate) struct Good {
+    pub(crate) quantiles: Vec<f64>,
+    pub(crate) count: f64,
 }
 
 /// What wrong rows there are among residuals.
-enum Wrong {
+pub(crate) enum Wrong {
     None,
     /// All beyond the edge.
     Lump,
@@ -257,7 +269,7 @@ enum Wrong {
 
 impl Wrong {
     /// Among residual sizes with the weights of their rows.
-    fn among(sizes: &[(f64, f64)], edge: f64) -> Self {
+    pub(crate) fn among(sizes: &[(f64, f64)], edge: f64) -> Self {
         let beyond = || sizes.iter().filter(|(size, _)| *size >= edge);
         let all: f64 = sizes.iter().map(|(_, weight)| weight).sum();
         if beyond().map(|(_, weight)| weight).sum::<f64>() < (FEW * all).max(3.0) {
@@ -287,7 +299,7 @@ impl Wrong {
 
 impl Good {
     /// From residual sizes with the weights of their rows; those from `edge` on may be wrong.
-    fn of(mut sizes: Vec<(f64, f64)>, edge: f64) -> Self {
+    pub(crate) fn of(mut sizes: Vec<(f64, f64)>, edge: f64) -> Self {
         let wrong = Wrong::among(&sizes, edge);
         if matches!(wrong, Wrong::Lump) {
             sizes.retain(|(size, _)| *size < edge);

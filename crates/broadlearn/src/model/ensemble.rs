@@ -25,7 +25,8 @@ impl Model {
         become_other: impl FnMut(&Member, &mut Observer<'_>) -> Result<Member>,
     ) -> Result<Self> {
         let members = self.each(observer, become_other)?;
-        Ok(Self { members, calibration: self.calibration.clone() })
+        let (calibration, continuation) = (self.calibration.clone(), self.continuation.clone());
+        Ok(Self { members, calibration, continuation })
     }
 
     /// Changes all members, or none if there is an error. A change must leave its member as it was on

@@ -2,6 +2,7 @@
 
 use super::calibration::{Calibration, Facts, LEVELS};
 use super::container::{self, Contents, Tensor};
+use super::continuation::{Continuation, SeriesFacts};
 use super::{CheckedSettings, Criterion, Member, Model};
 use crate::data::{Encoding, InputColumn, Kind, Schema, Task};
 use crate::error::{Error, Result};
@@ -15,7 +16,7 @@ use crate::preprocess::Scaler;
 use crate::solve::factor::Factor;
 use crate::solve::{Loss, SolveReport};
 use crate::state::NormalEquations;
-use faer::MatRef;
+use faer::{Mat, MatRef};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -26,7 +27,7 @@ use std::path::Path;
 pub const FORMAT_VERSION: u32 = 3;
 
 /// More rows than this no table has; counts beyond it could overflow.
-const MOST_ROWS: u64 = 1 << 53;
+pub(super) const MOST_ROWS: u64 = 1 << 53;
 
 /// Everything but the numbers.
 #[derive(Serialize, Deserialize)]
@@ -46,6 +47,9 @@ struct Description {
     /// What the further members of an ensemble have of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     members: Vec<MemberDescription>,
+    /// The series that is forecast.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    forecast: Option<SeriesFacts>,
 }
 
 /// What a further member does not share with the first.
@@ -250,6 +254,7 @@ impl Model {
             knowledge: first.knowledge.as_ref().map(KnowledgeFacts::of),
             calibration: self.calibration.as_ref().map(|calibration| calibration.facts),
             members: self.members[1..].iter().map(MemberDescription::of).collect(),
+            forecast: self.continuation.as_ref().map(|series| series.facts.clone()),
         };
         let metadata = BTreeMap::from([
             ("format".into(), "broadlearn".into()),
@@ -270,6 +275,10 @@ impl Model {
         if let Some(calibration) = &self.calibration {
             let quantiles = Tensor::Matrix(calibration.quantiles.as_ref());
             tensors.push(("calibration.quantiles".into(), quantiles));
+        }
+        if let Some(series) = self.continuation.as_ref().filter(|s| s.quantiles.ncols() > 0) {
+            let quantiles = Tensor::Matrix(series.quantiles.as_ref());
+            tensors.push(("forecast.quantiles".into(), quantiles));
         }
         for (place, member) in self.members.iter().enumerate() {
             member.add_tensors(&prefix(place), &mut tensors);
@@ -309,6 +318,10 @@ impl Model {
             None => None,
             Some(facts) => Some(read_calibration(&mut contents, facts, &description.schema)?),
         };
+        let continuation = match description.forecast.clone() {
+            None => None,
+            Some(facts) => Some(read_continuation(&mut contents, facts, &description.schema)?),
+        };
         let Description { settings, schema, report, rows, groups, knowledge, members, .. } =
             description;
         let first = MemberDescription { seed: settings.seed, groups, report, knowledge };
@@ -335,7 +348,7 @@ impl Model {
                 rows,
             })
         });
-        let model = Self { members: members.collect::<Result<_>>()?, calibration };
+        let model = Self { members: members.collect::<Result<_>>()?, calibration, continuation };
         contents.finish()?;
         model.check_members()?;
         Ok(model)
@@ -363,16 +376,44 @@ fn read_calibration(contents: &mut Contents, facts: Facts, schema: &Schema) -> R
         Task::Classification => 1,
     };
     let quantiles = contents.matrix("calibration.quantiles", LEVELS, columns)?;
-    let ascending = |column: usize| {
-        (1..LEVELS).all(|level| quantiles[(level - 1, column)] <= quantiles[(level, column)])
-    };
     let sound = facts.rows >= 1.0 && facts.usual_leverage > 0.0;
-    if !(sound && (0..columns).all(ascending)) {
+    if !(sound && ascend(&quantiles)) {
         return Err(Error::model("quantiles that do not ascend, or of no rows")
             .at("calibration")
             .expected("the quantiles of residuals"));
     }
     Ok(Calibration { quantiles, facts })
+}
+
+fn ascend(quantiles: &Mat<f64>) -> bool {
+    quantiles.col_iter().all(|column| (1..column.nrows()).all(|i| column[i - 1] <= column[i]))
+}
+
+fn read_continuation(
+    contents: &mut Contents,
+    facts: SeriesFacts,
+    schema: &Schema,
+) -> Result<Continuation> {
+    facts.check()?;
+    let own = facts.embedding.schema();
+    let names = |schema: &Schema| -> Vec<String> {
+        schema.inputs.iter().map(|input| input.name.clone()).collect()
+    };
+    if names(&own) != names(schema) || own.target != schema.target {
+        return Err(Error::model("an embedding that does not make the model's columns")
+            .at("forecast")
+            .expected("a model that `broadlearn forecast` wrote"));
+    }
+    let quantiles = match facts.shape() {
+        (_, 0) => Mat::new(),
+        (levels, steps) => contents.matrix("forecast.quantiles", levels, steps)?,
+    };
+    if !ascend(&quantiles) {
+        return Err(Error::model("quantiles that do not ascend")
+            .at("forecast")
+            .expected("the quantiles of errors"));
+    }
+    Ok(Continuation { facts, quantiles })
 }
 
 /// What the names of a member's tensors begin with.

@@ -129,7 +129,8 @@ impl CheckedSettings {
         }
         members[0].report.candidates = decision.candidates;
         members[0].report.networks = decision.networks;
-        let model = Model { members, calibration: None }.calibrated(kept.rows(), observer)?;
+        let model = Model { members, calibration: None, continuation: None };
+        let model = model.calibrated(kept.rows(), observer)?;
         Ok(if self.compact { model.compact() } else { model })
     }
 }

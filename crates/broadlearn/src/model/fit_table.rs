@@ -456,5 +456,5 @@ fn finished(
             rows: count,
         });
     }
-    Ok(Model { members, calibration: None })
+    Ok(Model { members, calibration: None, continuation: None })
 }

@@ -29,7 +29,7 @@ impl Model {
             Member::merge(&models.iter().map(|model| &model.members[member]).collect::<Vec<_>>())
         });
         // Nobody has judged rows with the model that comes of it.
-        Ok(Self { members: members.collect::<Result<_>>()?, calibration: None })
+        Ok(Self { members: members.collect::<Result<_>>()?, calibration: None, continuation: None })
     }
 }
 

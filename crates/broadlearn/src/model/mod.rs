@@ -19,11 +19,14 @@ mod grow;
 mod refine;
 mod leave_one_out;
 mod calibration;
+mod continuation;
 mod merge;
 mod container;
 mod file;
 
 pub use calibration::{Calibration, Region};
+pub(crate) use calibration::{Good, HARDLY_BELIEVED, Wrong};
+pub(crate) use continuation::{Continuation, SeriesFacts};
 pub use file::FORMAT_VERSION;
 pub use fit::Training;
 pub use fit_table::TableRows;
@@ -55,6 +58,8 @@ pub struct Model {
     members: Vec<Member>,
     /// How far its predictions are off; not known to every model.
     calibration: Option<Calibration>,
+    /// The series that it forecasts; not of every model.
+    continuation: Option<Continuation>,
 }
 
 impl Model {

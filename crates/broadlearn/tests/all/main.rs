@@ -35,5 +35,7 @@ mod scipy_ridge;
 mod comparators;
 // The paper's data sets against independent reference figures.
 mod paper_sets;
+// Series.
+mod forecast;
 // What is chosen on the training rows, and what is said about predictions.
 mod automatic;
