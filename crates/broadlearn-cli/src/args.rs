@@ -23,6 +23,7 @@ Examples:
   broadlearn predict price.broad new.csv > predictions.csv
   broadlearn evaluate price.broad test.csv --json
   broadlearn learn price.broad may.csv
+  broadlearn forecast sales.csv --column sales --lags 7 --horizon 14 --evaluate 60
   tail -f sensors.csv | broadlearn learn sensors.broad - --quarantine 0.1";
 
 /// A broad learning machine that keeps learning when the data are dirty.
@@ -61,6 +62,8 @@ pub(crate) enum Command {
     Evaluate(commands::evaluate::EvaluateArgs),
     /// List the rows of a table whose target is probably wrong
     Audit(commands::audit::AuditArgs),
+    /// Forecast the next points of a series, with intervals, and score such forecasts
+    Forecast(Box<commands::forecast::ForecastArgs>),
     /// Learn further rows without the earlier ones; from - a stream without end
     Learn(Box<commands::learn::LearnArgs>),
     /// Forget rows, as if they had never been learnt

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Predict(args) => commands::predict::run(&args, &context),
         Command::Evaluate(args) => commands::evaluate::run(&args, &context),
         Command::Audit(args) => commands::audit::run(&args, &context),
+        Command::Forecast(args) => commands::forecast::run(&args, &context),
         Command::Learn(args) => commands::learn::run(&args, &context),
         Command::Forget(args) => commands::forget::run(&args, &context),
         Command::Grow(args) => commands::grow::run(&args, &context),

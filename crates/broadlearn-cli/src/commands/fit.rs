@@ -14,7 +14,7 @@ use broadlearn::preprocess::Scaling;
 use broadlearn::solve::{NetworkCandidate, RobustLoss, SolveReport, Solver, Start};
 use broadlearn::{Error, Model, Settings};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::{Args, FromArgMatches, ValueEnum};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -58,6 +58,16 @@ pub(crate) struct FitArgs {
     #[command(flatten)]
     columns: ColumnArgs,
 
+    #[command(flatten)]
+    learning: LearningArgs,
+
+    #[command(flatten)]
+    table: DataArgs,
+}
+
+/// What is learnt and with which network, shared by the commands that fit one.
+#[derive(Args, Clone, Debug)]
+pub(super) struct LearningArgs {
     /// What is minimised
     #[arg(long, value_enum, default_value_t = LossName::Correntropy, help_heading = "Learning")]
     loss: LossName,
@@ -135,9 +145,6 @@ pub(crate) struct FitArgs {
     /// How targets are scaled [default: by the recipe]
     #[arg(long, value_parser = names(Scaling::ALL, Scaling::name), help_heading = "Network")]
     target_scaling: Option<Scaling>,
-
-    #[command(flatten)]
-    table: DataArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -220,7 +227,7 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
     }
 }
 
-fn share(text: &str) -> Result<f64, String> {
+pub(super) fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value > 0.0 && value < 1.0 => Ok(value),
         _ => Err("expected a share between 0 and 1".into()),
@@ -246,7 +253,7 @@ struct Score {
 
 pub(crate) fn run(args: &FitArgs, context: &Context) -> Result<(), Fault> {
     let begun = Instant::now();
-    let settings = args.settings()?;
+    let settings = args.learning.settings(args.columns.task().unwrap_or(Task::Regression))?;
     // What can be known to fail is said before the work.
     output::check_folder(&args.model)?;
     args.report.as_deref().map(output::check_folder).transpose()?;
@@ -264,7 +271,7 @@ pub(crate) fn run(args: &FitArgs, context: &Context) -> Result<(), Fault> {
     drop(reader);
     let (train, held_out, schema) = match args.holdout {
         Some(share) => {
-            let (train, test) = split(data.len(), share, args.seed);
+            let (train, test) = split(data.len(), share, args.learning.seed);
             let schema = data.schema(&train)?;
             let held_out = data.samples(&schema, &test)?;
             (data.samples(&schema, &train)?, Some(held_out), schema)
@@ -395,7 +402,7 @@ fn run_like(
 impl FitArgs {
     /// How much of the table may be in memory: as typed columns, and once more as numbers.
     fn bound(&self, reader: &TableReader) -> Bound {
-        let memory = self.memory.unwrap_or_else(broadlearn::memory::share_of_free);
+        let memory = self.learning.memory.unwrap_or_else(broadlearn::memory::share_of_free);
         let bytes = memory / 3;
         if !is_regular(&self.data) {
             return Bound::Prefix { bytes };
@@ -403,10 +410,13 @@ impl FitArgs {
         // A row of the sample is there three times, and once as the state of some hundred nodes.
         let row = 24 * reader.columns().len() as u64 + 24_000;
         let rows = (memory / row).clamp(1000, 20_000) as usize;
-        Bound::Sample { bytes, rows, seed: self.seed }
+        Bound::Sample { bytes, rows, seed: self.learning.seed }
     }
+}
 
-    fn settings(&self) -> Result<Settings, Fault> {
+impl LearningArgs {
+    /// The settings; wrong ones are said before a long file is read.
+    pub(super) fn settings(&self, task: Task) -> Result<Settings, Fault> {
         let mut settings = self
             .recipe
             .map_or_else(Settings::new, Settings::recipe)
@@ -461,10 +471,16 @@ impl FitArgs {
             Automatic::Value(ridge) => settings.ridge(ridge),
             Automatic::PseudoInverse => settings.pseudo_inverse(),
         };
-        // Wrong settings are said before a long file is read; both tasks agree on all but scalers.
-        let task = self.columns.task().unwrap_or(Task::Regression);
+        // Both tasks agree on all but scalers.
         settings.clone().check(task)?;
         Ok(settings)
+    }
+
+    /// Whether nothing was said.
+    pub(super) fn is_usual(&self) -> bool {
+        let matches = Self::augment_args(clap::Command::new("fit")).get_matches_from(["fit"]);
+        let usual = Self::from_arg_matches(&matches);
+        usual.is_ok_and(|usual| format!("{usual:?}") == format!("{self:?}"))
     }
 
     /// The robust loss that was asked for; `None` for the squared one.

@@ -77,6 +77,9 @@ pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
             }
         })
         .collect();
+    if let Some(embedding) = model.embedding() {
+        line("forecasts", format!("the series {}", embedding.column));
+    }
     line("inputs", format!("{}: {}", names.len(), abridged(&names)));
     line("learnt from", format::plural(model.rows(), "row"));
     let settings = model.settings();

@@ -9,6 +9,8 @@ mod basics;
 mod updates;
 // Ensembles: fit --members.
 mod ensembles;
+// Series.
+mod forecast;
 // The search over a grid.
 mod tuning;
 // Suspicious rows.

@@ -1,0 +1,705 @@
+//! `broadlearn forecast`: the next points of a series.
+
+use super::fit::{LearningArgs, save, share};
+use super::forecast_page::{Story, page};
+use super::predict::quoted;
+use super::update::about;
+use crate::context::Context;
+use crate::data_args::{DataArgs, load_model};
+use crate::fault::Fault;
+use crate::format;
+use crate::output::{self, Output};
+use broadlearn::data::{Embedding, Exogenous, SeriesColumns, Task, TimeSeries};
+use broadlearn::forecast::{Evaluation, StepScore};
+use broadlearn::model::Learning;
+use broadlearn::{Error, Forecaster};
+use clap::Args;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  broadlearn forecast sales.csv --column sales --lags 7 --horizon 14
+  broadlearn forecast sales.csv --column sales --lags 7 --season 7 --season-lags 4 --time day \\
+      --horizon 14 --evaluate 60 --page sales.html
+  broadlearn forecast load.csv --column load --lags 24 --with temperature --known-ahead \\
+      --future weather.csv --horizon 24
+  broadlearn forecast sales.csv --column sales --lags 7 --horizon 14 --model sales.broad
+  broadlearn forecast --model sales.broad may.csv --update --out next.csv
+
+The rows of the table are the points, in their order and at equal distances. With --column a model is
+fitted (and saved, with --model); without it the model FILE goes on where its series ended: points of a
+further table come after those that it knows, and --update learns them.
+
+Each forecast is an input of the next. Intervals are found by forecasts of the past that were made
+without the points that follow; points that the model does not believe do not widen them.")]
+pub(crate) struct ForecastArgs {
+    /// The series, one point per row (CSV, JSON lines, Parquet, .npy, .npz; gzip too; - for stdin)
+    #[arg(required_unless_present = "model", value_name = "SERIES")]
+    data: Option<PathBuf>,
+    /// The column to forecast: a name, a number from 1, or last
+    #[arg(long, short, value_name = "COLUMN", required_unless_present = "model", requires_all = ["data", "lags"])]
+    column: Option<String>,
+    /// Steps to forecast [default: 1, or as many as the model has intervals for]
+    #[arg(long, value_name = "N")]
+    horizon: Option<usize>,
+    /// The share of points that the intervals are to hold
+    #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = share)]
+    interval: f64,
+    /// Hold out the last N points, forecast each from the points before it, and score the forecasts
+    #[arg(long, value_name = "N")]
+    evaluate: Option<usize>,
+    /// Learn points as they come: the held-out ones, each after it was forecast, and those of a further table
+    #[arg(long)]
+    update: bool,
+    /// The model: where it goes, with --column; else the one that goes on
+    #[arg(long, short, value_name = "FILE")]
+    model: Option<PathBuf>,
+    /// Where the forecasts go, as CSV [default: stdout]
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Write a page with pictures here (HTML)
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+    /// A table of what is known ahead: the columns of --with, its first row the next point
+    #[arg(long, value_name = "FILE")]
+    future: Option<PathBuf>,
+
+    /// Inputs: the last N points
+    #[arg(long, value_name = "N", requires = "column", help_heading = "Inputs")]
+    lags: Option<usize>,
+    /// The distance between two lags, in points
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Inputs")]
+    delay: usize,
+    /// The points of a season, such as 12 for months
+    #[arg(long, value_name = "N", requires = "column", help_heading = "Inputs")]
+    season: Option<usize>,
+    /// Further inputs: the points one season before, two seasons before, and so on
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        requires = "season",
+        help_heading = "Inputs"
+    )]
+    season_lags: usize,
+    /// Learn the differences of neighbouring points, so many times over: for series with a trend
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        requires = "column",
+        help_heading = "Inputs"
+    )]
+    difference: usize,
+    /// Learn the differences from the points one season before
+    #[arg(long, requires = "season", help_heading = "Inputs")]
+    season_difference: bool,
+    /// Further columns, separated by commas
+    #[arg(
+        long,
+        value_name = "COLUMNS",
+        value_delimiter = ',',
+        requires = "column",
+        help_heading = "Inputs"
+    )]
+    with: Vec<String>,
+    /// The values of further columns are known ahead: a point is forecast from those of its own row
+    #[arg(long, requires = "with", conflicts_with = "with_lags", help_heading = "Inputs")]
+    known_ahead: bool,
+    /// How many points before the forecast one further columns are taken; 0 is known ahead [default:
+    /// the horizon, so that no value is needed that is not there yet]
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        requires = "with",
+        help_heading = "Inputs"
+    )]
+    with_lags: Vec<usize>,
+    /// A column of times or labels, carried into output and page
+    #[arg(long, value_name = "COLUMN", requires = "column", help_heading = "Inputs")]
+    time: Option<String>,
+
+    #[command(flatten)]
+    learning: LearningArgs,
+    #[command(flatten)]
+    table: DataArgs,
+}
+
+pub(crate) fn run(args: &ForecastArgs, context: &Context) -> Result<(), Fault> {
+    // What can be known to fail is said before the work.
+    for path in [&args.model, &args.out, &args.page].into_iter().flatten() {
+        output::check_folder(path)?;
+    }
+    let horizon = |usual: usize| match args.horizon {
+        Some(0) => Err(Error::setting("horizon", 0).expected("at least one step")),
+        steps => Ok(steps.unwrap_or(usual)),
+    };
+    let (forecaster, series, evaluation, steps) = if let Some(column) = &args.column {
+        let steps = horizon(1)?;
+        let (forecaster, series, evaluation) = args.fit(column, steps, context)?;
+        (forecaster, series, evaluation, steps)
+    } else {
+        let mut forecaster = args.load(context)?;
+        let steps = horizon(forecaster.known_steps().max(1))?;
+        let (series, evaluation) = args.go_on(&mut forecaster, steps, context)?;
+        (forecaster, series, evaluation, steps)
+    };
+    let future = args.read_future(forecaster.embedding(), forecaster.last_labels(), context)?;
+    let forecast = forecaster.forecast(steps, future.as_ref())?;
+    let half = forecaster.half_widths(args.interval, steps)?;
+    if half.len() < steps {
+        context.warn(format_args!(
+            "intervals are known for {} only: {}",
+            format::plural(half.len() as u64, "step"),
+            match (half.len(), forecaster.model().updatable()) {
+                (0, Err(_)) => "a compact model or one by pseudo-inverse has none",
+                (0, _) => "the series is too short for more",
+                _ => "the model was fitted for a shorter horizon",
+            }
+        ));
+    }
+    let ahead: Vec<Ahead> = forecast
+        .iter()
+        .enumerate()
+        .map(|(step, &forecast)| Ahead { forecast, half: half.get(step).copied() })
+        .collect();
+    let labels = labels_ahead(&forecaster, future.as_ref(), steps);
+    if let Some(path) = args.model.as_deref().filter(|_| args.column.is_some() || args.update) {
+        save(forecaster.model(), path)?;
+    }
+    if let Some(path) = &args.page {
+        let story = Story {
+            forecaster: &forecaster,
+            series: series.as_ref(),
+            ahead: &ahead,
+            labels: labels.as_ref().map(|(name, labels)| (name.as_str(), labels.as_slice())),
+            evaluation: evaluation.as_ref(),
+            level: args.interval,
+            update: args.update,
+        };
+        output::write_file(path, &page(&story))?;
+    }
+    if let Some(evaluation) = &evaluation {
+        say_scores(evaluation, args, context);
+    }
+    args.write(&forecaster, &ahead, labels.as_ref(), evaluation.as_ref(), context)
+}
+
+/// A point to come.
+pub(super) struct Ahead {
+    pub(super) forecast: f64,
+    pub(super) half: Option<f64>,
+}
+
+type Fitted = (Forecaster, Option<TimeSeries>, Option<Evaluation>);
+
+impl ForecastArgs {
+    /// A new model of a series.
+    fn fit(&self, column: &str, steps: usize, context: &Context) -> Result<Fitted, Fault> {
+        let settings = self.learning.settings(Task::Regression)?;
+        if self.update && self.evaluate.is_none() {
+            return Err(Error::setting("update", "a new model, which learns all points at once")
+                .expected("--evaluate N, or a model that goes on (without --column)")
+                .into());
+        }
+        let mut embedding = self.embedding(column, steps);
+        embedding.check()?;
+        let data = self.data.as_deref().unwrap_or(Path::new("-"));
+        let columns = SeriesColumns {
+            column: Some(column.to_owned()),
+            exogenous: self.with.clone(),
+            time: self.time.clone(),
+        };
+        let series = self.read(data, &columns, &[], context)?;
+        // Columns may have been given by their numbers.
+        embedding.column = series.column.clone();
+        for (own, (name, _)) in embedding.exogenous.iter_mut().zip(&series.exogenous) {
+            own.name = name.clone();
+        }
+        let fit = |series: &TimeSeries| {
+            let fitted = Forecaster::fit(
+                settings.clone(),
+                embedding.clone(),
+                series,
+                steps,
+                &mut context.observer(),
+            );
+            context.end_progress();
+            fitted.map_err(|error| about(error, data))
+        };
+        let Some(count) = self.evaluate else {
+            let forecaster = fit(&series)?;
+            self.say_rows(&forecaster, &series, context);
+            return Ok((forecaster, Some(series), None));
+        };
+        let (before, held_out) = self.hold_out(&series, count, 1)?;
+        let mut forecaster = fit(&before)?;
+        let evaluation = self.score(&mut forecaster, &held_out, steps, context)?;
+        if !self.update {
+            // The scores are those of a model without the held-out points; the forecast knows all of them.
+            forecaster = fit(&series)?;
+        }
+        self.say_rows(&forecaster, &series, context);
+        Ok((forecaster, Some(series), Some(evaluation)))
+    }
+
+    /// The model that goes on.
+    fn load(&self, context: &Context) -> Result<Forecaster, Fault> {
+        if !self.learning.is_usual() || self.delay != 1 {
+            return Err(Error::setting("column", "nothing, with options of fitting")
+                .expected("--column for a new model, or none of these options")
+                .advice("a model goes on as it was fitted")
+                .into());
+        }
+        let Some(path) = &self.model else {
+            return Err(Error::setting("column", "nothing").expected("a column or --model").into());
+        };
+        let forecaster = Forecaster::new(load_model(path, self.data.as_deref())?)
+            .map_err(|error| error.within(&path.display().to_string()))?;
+        if self.update && path == Path::new("-") {
+            return Err(Error::setting("model", "-, with --update")
+                .expected("a file, in which the model goes on")
+                .into());
+        }
+        let embedding = forecaster.embedding();
+        context.say(format_args!(
+            "series {}: {} so far, {} learnt",
+            embedding.column,
+            format::plural(forecaster.points(), "point"),
+            format::plural(forecaster.model().rows(), "row")
+        ));
+        Ok(forecaster)
+    }
+
+    /// Further points of a series.
+    fn go_on(
+        &self,
+        forecaster: &mut Forecaster,
+        steps: usize,
+        context: &Context,
+    ) -> Result<(Option<TimeSeries>, Option<Evaluation>), Fault> {
+        let Some(data) = &self.data else {
+            let option = match (self.update, self.evaluate) {
+                (true, _) => "update",
+                (_, Some(_)) => "evaluate",
+                _ => return Ok((None, None)),
+            };
+            return Err(Error::setting(option, "no further points")
+                .expected(format!("a table of them, with --{option}"))
+                .into());
+        };
+        let embedding = forecaster.embedding();
+        let columns = SeriesColumns {
+            column: Some(embedding.column.clone()),
+            exogenous: embedding.exogenous.iter().map(|column| column.name.clone()).collect(),
+            time: forecaster.last_labels().map(|(name, _)| name.to_owned()),
+        };
+        let missing = &forecaster.model().schema().missing;
+        let mut series = self.read(data, &columns, missing, context)?;
+        let known = known_points(forecaster, &series);
+        if known > 0 {
+            series = series.split(known).1;
+            context.say(format_args!(
+                "left out {} that the model knows already",
+                format::plural(known as u64, "point")
+            ));
+        }
+        if series.is_empty() && (self.update || self.evaluate.is_some()) {
+            return Err(Error::data("no further points")
+                .at(data.display().to_string())
+                .expected("points after those that the model knows")
+                .into());
+        }
+        let (before, held_out) = match self.evaluate {
+            Some(count) => self.hold_out(&series, count, 0)?,
+            None => series.split(series.len()),
+        };
+        if !before.is_empty() {
+            self.take(forecaster, &before, data, context)?;
+        }
+        let evaluation = match self.evaluate {
+            Some(_) => Some(self.score(forecaster, &held_out, steps, context)?),
+            None => None,
+        };
+        Ok((Some(series), evaluation))
+    }
+
+    /// Learns points, or only notes them.
+    fn take(
+        &self,
+        forecaster: &mut Forecaster,
+        points: &TimeSeries,
+        data: &Path,
+        context: &Context,
+    ) -> Result<(), Fault> {
+        if !self.update {
+            forecaster.observe(points)?;
+            context.say(format_args!(
+                "{} noted, not learnt (--update learns them)",
+                format::plural(points.len() as u64, "point")
+            ));
+            return Ok(());
+        }
+        let arrived = forecaster
+            .learn(points, Learning::default(), &mut context.observer())
+            .map_err(|error| about(error, data))?;
+        context.end_progress();
+        let trust = arrived.learnt.map(|learnt| learnt.trust).unwrap_or_default();
+        let low = trust.iter().filter(|trust| **trust < 0.5).count();
+        context.say(format_args!(
+            "learnt {}, left out {} without inputs or value; {low} have a weight below 0.5",
+            format::plural(arrived.rows as u64, "point"),
+            arrived.left_out
+        ));
+        Ok(())
+    }
+
+    fn score(
+        &self,
+        forecaster: &mut Forecaster,
+        held_out: &TimeSeries,
+        steps: usize,
+        context: &Context,
+    ) -> Result<Evaluation, Fault> {
+        let learning = self.update.then(Learning::default);
+        let mut observer = context.observer();
+        let scored = forecaster.evaluate(held_out, steps, self.interval, learning, &mut observer);
+        drop(observer);
+        context.end_progress();
+        Ok(scored?)
+    }
+
+    /// The points before the last `count`, of which there are at least `least`, and these.
+    fn hold_out(
+        &self,
+        series: &TimeSeries,
+        count: usize,
+        least: usize,
+    ) -> Result<(TimeSeries, TimeSeries), Fault> {
+        if count == 0 || count + least > series.len() {
+            return Err(Error::setting("evaluate", count)
+                .expected(format!("1 to {} held-out points", series.len().saturating_sub(least)))
+                .into());
+        }
+        Ok(series.split(series.len() - count))
+    }
+
+    fn embedding(&self, column: &str, steps: usize) -> Embedding {
+        let lags = match (self.known_ahead, self.with_lags.is_empty()) {
+            (true, _) => vec![0],
+            (false, true) => vec![steps],
+            (false, false) => self.with_lags.clone(),
+        };
+        let exogenous = |name: &String| Exogenous { name: name.clone(), lags: lags.clone() };
+        Embedding {
+            column: column.to_owned(),
+            lags: self.lags.unwrap_or(0),
+            delay: self.delay,
+            season: self.season,
+            season_lags: self.season_lags,
+            differences: self.difference,
+            season_differences: usize::from(self.season_difference),
+            exogenous: self.with.iter().map(exogenous).collect(),
+        }
+    }
+
+    fn read(
+        &self,
+        path: &Path,
+        columns: &SeriesColumns,
+        missing: &[String],
+        context: &Context,
+    ) -> Result<TimeSeries, Fault> {
+        let mut options = self.table.options();
+        options.missing.extend(missing.iter().cloned());
+        let mut reader = broadlearn::data::TableReader::open(path, &options)?;
+        let series = TimeSeries::read(&mut reader, columns, &mut context.observer())?;
+        context.end_progress();
+        Ok(series)
+    }
+
+    fn read_future(
+        &self,
+        embedding: &Embedding,
+        time: Option<(&str, &[String])>,
+        context: &Context,
+    ) -> Result<Option<TimeSeries>, Fault> {
+        let Some(path) = &self.future else { return Ok(None) };
+        if embedding.exogenous.is_empty() {
+            return Err(Error::setting("future", path.display())
+                .expected("a table of further columns, for a model that has some (--with)")
+                .into());
+        }
+        let reader = self.table.open(path)?;
+        let named = time.filter(|(name, _)| reader.columns().iter().any(|own| own == name));
+        let columns = SeriesColumns {
+            column: None,
+            exogenous: embedding.exogenous.iter().map(|column| column.name.clone()).collect(),
+            time: named.map(|(name, _)| name.to_owned()),
+        };
+        drop(reader);
+        self.read(path, &columns, &[], context).map(Some)
+    }
+
+    fn say_rows(&self, forecaster: &Forecaster, series: &TimeSeries, context: &Context) {
+        let (rows, reach) = (forecaster.model().rows(), forecaster.embedding().reach());
+        let whole = (series.len() - reach.min(series.len())) as u64;
+        let gaps = match whole.saturating_sub(rows) {
+            0 => String::new(),
+            gaps => format!("; left out {} that touch missing values", format::plural(gaps, "row")),
+        };
+        context.say(format_args!(
+            "series {}: {}, {} of {}{gaps}",
+            series.column,
+            format::plural(series.len() as u64, "point"),
+            format::plural(rows, "row"),
+            format::plural(forecaster.model().schema().inputs.len() as u64, "input"),
+        ));
+    }
+
+    /// The forecasts as CSV, or all that is known as JSON.
+    fn write(
+        &self,
+        forecaster: &Forecaster,
+        ahead: &[Ahead],
+        labels: Option<&(String, Vec<String>)>,
+        evaluation: Option<&Evaluation>,
+        context: &Context,
+    ) -> Result<(), Fault> {
+        if !context.json || self.out.is_some() {
+            let head = labels.map_or("step".to_owned(), |(name, _)| quoted(name));
+            let mut text = format!("{head},forecast,low,high\n");
+            for (step, point) in ahead.iter().enumerate() {
+                let label = match labels {
+                    Some((_, labels)) => quoted(&labels[step]),
+                    None => (step + 1).to_string(),
+                };
+                let _ = match point.half {
+                    Some(half) => writeln!(
+                        text,
+                        "{label},{:?},{:?},{:?}",
+                        point.forecast,
+                        point.forecast - half,
+                        point.forecast + half
+                    ),
+                    None => writeln!(text, "{label},{:?},,", point.forecast),
+                };
+            }
+            let mut output = Output::open(self.out.as_deref())?;
+            output.write(text.as_bytes())?;
+            output.finish()?;
+        }
+        if !context.json || self.out.as_deref() == Some(Path::new("-")) {
+            return Ok(());
+        }
+        let points: Vec<Value> = ahead
+            .iter()
+            .enumerate()
+            .map(|(step, point)| {
+                json!({
+                    "step": step + 1,
+                    "time": labels.map(|(_, labels)| &labels[step]),
+                    "forecast": point.forecast,
+                    "low": point.half.map(|half| point.forecast - half),
+                    "high": point.half.map(|half| point.forecast + half),
+                })
+            })
+            .collect();
+        let embedding = forecaster.embedding();
+        output::print_json(&json!({
+            "column": embedding.column,
+            "inputs": embedding.input_names(),
+            "points": forecaster.points(),
+            "rows": forecaster.model().rows(),
+            "interval": self.interval,
+            "forecast": points,
+            "evaluation": evaluation.map(|evaluation| json!({
+                "points": self.evaluate,
+                "updated": self.update,
+                "left_out": evaluation.left_out,
+                "steps": evaluation.steps.iter().map(score_json).collect::<Vec<_>>(),
+            })),
+            "model": self.model,
+            "page": self.page,
+        }))
+    }
+}
+
+fn score_json(score: &StepScore) -> Value {
+    json!({
+        "step": score.step,
+        "forecasts": score.count,
+        "rmse": score.rmse,
+        "mae": score.mae,
+        "mase": score.mase,
+        "seasonal_mase": score.seasonal_mase,
+        "naive_mae": score.naive_mae,
+        "seasonal_naive_mae": score.seasonal_naive_mae,
+        "coverage": score.coverage,
+    })
+}
+
+/// Scores as lines of cells, the first the head; with many steps only some of them.
+pub(super) fn score_rows(evaluation: &Evaluation, most: usize) -> Vec<Vec<String>> {
+    let seasonal = evaluation.steps.iter().any(|score| score.seasonal_naive_mae.is_some());
+    let mut head = vec!["step", "forecasts", "RMSE", "MAE", "MASE", "naive MAE"];
+    if seasonal {
+        head.push("seasonal naive MAE");
+    }
+    head.push("coverage");
+    let mut rows = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
+    let count = evaluation.steps.len();
+    let every = count.div_ceil(most).max(1);
+    let or_none = |value: Option<f64>| value.map_or("-".into(), format::number);
+    for (place, score) in evaluation.steps.iter().enumerate() {
+        if place % every != 0 && place + 1 != count {
+            continue;
+        }
+        let mut row = vec![
+            score.step.to_string(),
+            score.count.to_string(),
+            format::number(score.rmse),
+            format::number(score.mae),
+            or_none(score.mase),
+            or_none(score.naive_mae),
+        ];
+        if seasonal {
+            row.push(or_none(score.seasonal_naive_mae));
+        }
+        row.push(score.coverage.map_or("-".into(), |share| format!("{:.1} %", 100.0 * share)));
+        rows.push(row);
+    }
+    rows
+}
+
+fn say_scores(evaluation: &Evaluation, args: &ForecastArgs, context: &Context) {
+    let points = args.evaluate.unwrap_or(0) as u64;
+    let learnt = if args.update { ", each learnt after it was forecast" } else { "" };
+    let mut text = format!("\n{} held out{learnt}:\n", format::plural(points, "point"));
+    text.push_str(&format::table(&score_rows(evaluation, 16)));
+    if evaluation.left_out > 0 {
+        text.push_str(&format!(
+            "left out {} for want of inputs\n",
+            format::plural(evaluation.left_out as u64, "forecast")
+        ));
+    }
+    context.say(text);
+}
+
+/// How many of the first points the model knows, as far as labels tell.
+fn known_points(forecaster: &Forecaster, series: &TimeSeries) -> usize {
+    let last = forecaster.last_labels().and_then(|(_, last)| last.last());
+    match (last, &series.labels) {
+        (Some(last), Some((_, labels))) if !last.is_empty() => {
+            labels.iter().rposition(|label| label == last).map_or(0, |place| place + 1)
+        }
+        _ => 0,
+    }
+}
+
+/// The labels of the points to come, as far as they can be known.
+fn labels_ahead(
+    forecaster: &Forecaster,
+    future: Option<&TimeSeries>,
+    steps: usize,
+) -> Option<(String, Vec<String>)> {
+    let (name, last) = forecaster.last_labels()?;
+    let known = future.and_then(|future| future.labels.as_ref());
+    if let Some((_, labels)) = known.filter(|(_, labels)| labels.len() >= steps) {
+        return Some((name.to_owned(), labels[..steps].to_vec()));
+    }
+    let [before, last] = last else { return None };
+    let labels: Option<Vec<String>> =
+        (1..=steps as i64).map(|step| label_after(before, last, step)).collect();
+    Some((name.to_owned(), labels?))
+}
+
+/// The label so many steps after two that follow each other: whole numbers, months, days.
+fn label_after(before: &str, last: &str, step: i64) -> Option<String> {
+    if let (Ok(before), Ok(last)) = (before.parse::<i64>(), last.parse::<i64>()) {
+        let ahead = last.checked_sub(before)?.checked_mul(step)?;
+        return last.checked_add(ahead).map(|label| label.to_string());
+    }
+    let ((y0, m0, d0), (y1, m1, d1)) = (date(before)?, date(last)?);
+    let months = (y1 - y0) * 12 + m1 - m0;
+    match (d0, d1) {
+        (None, None) => {
+            let month = y1 * 12 + m1 - 1 + step * months;
+            Some(format!("{:04}-{:02}", month.div_euclid(12), month.rem_euclid(12) + 1))
+        }
+        // The same day of later months, which every month has.
+        (Some(a), Some(b)) if a == b && a <= 28 && months > 0 => {
+            let month = y1 * 12 + m1 - 1 + step * months;
+            Some(format!("{:04}-{:02}-{b:02}", month.div_euclid(12), month.rem_euclid(12) + 1))
+        }
+        (Some(a), Some(b)) => {
+            let (before, last) = (days(y0, m0, a), days(y1, m1, b));
+            let (y, m, d) = civil(last + step * (last - before));
+            Some(format!("{y:04}-{m:02}-{d:02}"))
+        }
+        _ => None,
+    }
+}
+
+/// Year, month and day of 2024-05 or 2024-05-17.
+pub(super) fn date(text: &str) -> Option<(i64, i64, Option<i64>)> {
+    let parts: Vec<&str> = text.split('-').collect();
+    let whole = |text: &str, digits: usize| {
+        let sound = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
+        sound.then(|| text.parse::<i64>().ok()).flatten()
+    };
+    let (year, month, day) = match parts.as_slice() {
+        [year, month] => (whole(year, 4)?, whole(month, 2)?, None),
+        [year, month, day] => (whole(year, 4)?, whole(month, 2)?, Some(whole(day, 2)?)),
+        _ => return None,
+    };
+    let sound = (1..=12).contains(&month) && day.is_none_or(|day| (1..=31).contains(&day));
+    sound.then_some((year, month, day))
+}
+
+/// Days since 1970 of a date of the Gregorian calendar (Hinnant, "chrono-compatible low-level date
+/// algorithms").
+pub(super) fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+/// The inverse of [`days`].
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_go_on_as_they_came() {
+        let after = |before: &str, last: &str, step| label_after(before, last, step);
+        assert_eq!(after("2023", "2024", 2).as_deref(), Some("2026"));
+        assert_eq!(after("2023-11", "2023-12", 2).as_deref(), Some("2024-02"));
+        assert_eq!(after("2024-02-27", "2024-02-28", 2).as_deref(), Some("2024-03-01"));
+        assert_eq!(after("2023-02-27", "2023-02-28", 2).as_deref(), Some("2023-03-02"));
+        assert_eq!(after("2024-01-15", "2024-02-15", 3).as_deref(), Some("2024-05-15"));
+        assert_eq!(after("2024-01-01", "2024-01-08", 1).as_deref(), Some("2024-01-15"));
+        assert_eq!(after("a", "b", 1), None);
+        assert_eq!(days(1970, 1, 1), 0);
+        assert!((-200_000..200_000).step_by(37).all(|day| {
+            let (y, m, d) = civil(day);
+            days(y, m, d) == day
+        }));
+    }
+}
