@@ -134,6 +134,11 @@ pub(crate) fn run(args: &ForecastArgs, context: &Context) -> Result<(), Fault> {
     for path in [&args.model, &args.out, &args.page].into_iter().flatten() {
         output::check_folder(path)?;
     }
+    if args.column.is_some() && args.model.as_deref() == Some(Path::new("-")) {
+        return Err(Error::setting("model", "-")
+            .expected("a file: the forecasts go to stdout")
+            .into());
+    }
     let horizon = |usual: usize| match args.horizon {
         Some(0) => Err(Error::setting("horizon", 0).expected("at least one step")),
         steps => Ok(steps.unwrap_or(usual)),

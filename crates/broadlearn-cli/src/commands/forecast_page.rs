@@ -43,7 +43,9 @@ impl Places {
             let ascending = |places: &Vec<f64>| places.windows(2).all(|pair| pair[0] < pair[1]);
             if let Some(past) = places.filter(ascending).filter(|places| places.len() > 1) {
                 let step = (past[count - 1] - past[0]) / (count - 1) as f64;
-                return Self { label: name.clone(), past, step };
+                let are_dates = labels.iter().all(|label| date(label).is_some());
+                let label = if are_dates { format!("{name}, as a year") } else { name.clone() };
+                return Self { label, past, step };
             }
         }
         Self { label: "point".into(), past: numbers, step: 1.0 }
@@ -78,7 +80,7 @@ pub(super) fn page(story: &Story<'_>) -> String {
     let steps = story.ahead.len();
     let percent = format::setting(100.0 * story.level);
     let mut page = Page::new(format!("Forecast of {name}")).lead(format!(
-        "{} ahead, from {} of which {} were learnt.",
+        "{} ahead, from {}, which made {} to learn.",
         format::plural(steps as u64, "step"),
         format::plural(forecaster.points(), "point"),
         format::plural(forecaster.model().rows(), "row"),

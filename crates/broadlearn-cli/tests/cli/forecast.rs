@@ -63,11 +63,16 @@ fn a_model_goes_on_where_its_series_ended() {
     assert_eq!(noted.code, 0, "{}", noted.stderr);
     assert!(bench.read("next.csv").contains("2006-09,"));
     assert_eq!(std::fs::read(bench.path("y.broad")).unwrap(), before);
+    let scored = bench.run("forecast --model y.broad rest.csv --evaluate 5 --json");
+    let object: serde_json::Value = serde_json::from_str(&scored.stdout).unwrap();
+    assert_eq!(object["evaluation"]["steps"][0]["forecasts"], 5);
     let learnt = bench.run("forecast --model y.broad rest.csv --update --json");
     assert_eq!(learnt.code, 0, "{}", learnt.stderr);
     let object: serde_json::Value = serde_json::from_str(&learnt.stdout).unwrap();
     assert_eq!((&object["points"], &object["rows"]), (&200.into(), &188.into()));
     assert_eq!(object["forecast"][2]["time"], "2006-11");
+    let scored = bench.run("forecast --model y.broad rest.csv --evaluate 5");
+    assert_eq!(scored.code, 65, "{}", scored.stderr);
     // Points that the model knows by their times are not learnt twice.
     let twice = bench.run("forecast --model y.broad all.csv --update");
     assert_eq!(twice.code, 65, "{}", twice.stderr);
@@ -152,6 +157,7 @@ fn wrong_arguments_leave_nothing_behind() {
         ("short.csv --column y --lags 7", 65, "at least 9 in a row"),
         ("none.csv --column y --lags 3", 66, "none.csv"),
         ("all.csv --column y --lags 3 --model no/y.broad", 73, "mkdir"),
+        ("all.csv --column y --lags 3 --model -", 2, "stdout"),
         ("--model none.broad", 66, "none.broad"),
     ];
     for (arguments, code, words) in cases {

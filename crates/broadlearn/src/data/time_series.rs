@@ -196,9 +196,9 @@ pub(crate) fn embed(
     let (plan, w) = (embedding.plan(), embedding.differenced(y));
     let width = embedding.input_names().len();
     let (mut points, mut rows) = (Vec::new(), Vec::new());
-    for t in first..y.len() {
+    for (t, target) in w.iter().enumerate().skip(first) {
         let row = plan.inputs(y, exogenous, t);
-        if w[t].is_finite() && row.iter().all(|value| value.is_finite()) {
+        if target.is_finite() && row.iter().all(|value| value.is_finite()) {
             points.push(t);
             rows.push(row);
         }

@@ -108,13 +108,12 @@ fn unseen_by(
 ) -> Result<Model> {
     // The row after row r is the one of the next point or of a later one.
     let end = (block.end + steps - 1).min(rows.points.len());
-    let part = |range: &[Range<usize>]| {
-        let places: Vec<usize> = range.iter().cloned().flatten().collect();
+    let part = |places: Vec<usize>| {
         let x = Mat::from_fn(places.len(), rows.x.ncols(), |i, j| rows.x[(places[i], j)]);
         let y = Mat::from_fn(places.len(), 1, |i, _| rows.y[(places[i], 0)]);
         (x, Targets::Values(y))
     };
-    let (x, targets) = part(&[block.start..end]);
+    let (x, targets) = part((block.start..end).collect());
     let mut unseen = model.clone();
     let forgotten =
         unseen.forget(Labelled { x: x.as_ref(), targets: &targets, weights: None }, observer);
@@ -123,7 +122,7 @@ fn unseen_by(
         Err(error) if error.category() == Category::Interrupted => Err(error),
         // Subtraction has lost the digits: what is left is added up.
         Err(_) => {
-            let (x, targets) = part(&[0..block.start, end..rows.points.len()]);
+            let (x, targets) = part((0..block.start).chain(end..rows.points.len()).collect());
             model.sibling(Labelled { x: x.as_ref(), targets: &targets, weights: None }, observer)
         }
     }
