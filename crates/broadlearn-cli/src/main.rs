@@ -9,6 +9,7 @@ mod context;
 mod data_args;
 mod fault;
 mod format;
+mod learning_args;
 mod live_input;
 mod output;
 

@@ -62,7 +62,7 @@ pub(crate) struct AuditArgs {
     seed: u64,
     /// Time that the fit may take on a usual processor, such as 5s: more time, larger networks; without
     /// a MODEL [default: a fifth of a second and a tenth of a millisecond for every row]
-    #[arg(long, value_name = "TIME", value_parser = super::fit::seconds)]
+    #[arg(long, value_name = "TIME", value_parser = crate::learning_args::seconds)]
     budget: Option<f64>,
     #[command(flatten)]
     table: DataArgs,

@@ -1,6 +1,6 @@
 //! `broadlearn forecast`: the next points of a series.
 
-use super::fit::{LearningArgs, save, share};
+use super::fit::save;
 use super::forecast_page::{Story, page};
 use super::predict::quoted;
 use super::update::about;
@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::data_args::{DataArgs, load_model};
 use crate::fault::Fault;
 use crate::format;
+use crate::learning_args::{LearningArgs, share};
 use crate::output::{self, Output};
 use broadlearn::data::{Embedding, Exogenous, SeriesColumns, Task, TimeSeries};
 use broadlearn::forecast::{Evaluation, StepScore};

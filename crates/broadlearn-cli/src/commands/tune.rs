@@ -1,10 +1,11 @@
 //! `broadlearn tune`: the best settings of a grid, and their model.
 
-use super::fit::{LossName, names, save};
+use super::fit::save;
 use super::update::about;
 use crate::context::Context;
 use crate::data_args::{ColumnArgs, DataArgs};
 use crate::fault::Fault;
+use crate::learning_args::{LossName, names};
 use crate::{format, output};
 use broadlearn::data::Task;
 use broadlearn::features::Recipe;
@@ -267,6 +268,12 @@ impl TuneArgs {
             GridName::Paper => Grid::paper(),
         };
         let loss = self.loss.usual();
+        if self.loss.is_procedure() {
+            return Err(Error::setting("loss", "a procedure of its own")
+                .expected("a loss whose fixed points can be compared")
+                .advice("use --loss absolute or huber")
+                .into());
+        }
         if loss.is_none() && self.sigmas.is_some() {
             return Err(Error::setting("sigmas", "kernel sizes for the squared loss")
                 .expected("no --sigmas with --loss squared")
