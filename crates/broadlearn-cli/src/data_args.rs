@@ -4,7 +4,8 @@ use crate::context::Context;
 use crate::fault::Fault;
 use crate::live_input::LiveInput;
 use broadlearn::data::{
-    Bound, Format, Kind, ReadOptions, Roles, Schema, Surprises, TableReader, Task, TrainingData,
+    Bound, Format, Kind, Part, ReadOptions, Roles, Schema, Surprises, TableReader, Task,
+    TrainingData,
 };
 use broadlearn::{Error, Model};
 use clap::{Args, ValueEnum};
@@ -153,16 +154,7 @@ impl ColumnArgs {
         bound: Bound,
         context: &Context,
     ) -> Result<TrainingData, Fault> {
-        let roles = Roles {
-            target: target.to_vec(),
-            ignore: self.ignore.clone(),
-            weight: self.weight.clone(),
-            task: self.task(),
-            drop_missing_target: self.drop_missing_target,
-            max_categories: self.max_categories,
-        };
-        let data = TrainingData::read_within(reader, &roles, bound, &mut context.observer())?;
-        context.end_progress();
+        let data = self.read_part(reader, target, bound, None, context)?;
         if data.dropped() > 0 {
             context.say(format_args!(
                 "left out {} without a target",
@@ -176,6 +168,30 @@ impl ColumnArgs {
                 data.target().names().join(", ")
             ));
         }
+        Ok(data)
+    }
+
+    /// Reads these rows of a training table as far as there is room for them.
+    pub(crate) fn read_part(
+        &self,
+        reader: &mut TableReader,
+        target: &[String],
+        bound: Bound,
+        part: Option<Part>,
+        context: &Context,
+    ) -> Result<TrainingData, Fault> {
+        let roles = Roles {
+            target: target.to_vec(),
+            ignore: self.ignore.clone(),
+            weight: self.weight.clone(),
+            task: self.task(),
+            drop_missing_target: self.drop_missing_target,
+            max_categories: self.max_categories,
+        };
+        let mut observer = context.observer();
+        let data = TrainingData::read_part(reader, &roles, bound, part, &mut observer)?;
+        drop(observer);
+        context.end_progress();
         Ok(data)
     }
 }

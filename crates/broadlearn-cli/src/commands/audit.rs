@@ -1,19 +1,23 @@
 //! `broadlearn audit`: which rows of a table are suspicious.
 
+use super::fit::{bound, is_regular};
 use super::predict::quoted;
-use super::update::{about, read_rows};
+use super::update::{about, read_within};
 use crate::context::Context;
 use crate::data_args::{DataArgs, load_model};
 use crate::fault::Fault;
 use crate::output::Output;
 use crate::{format, output};
-use broadlearn::data::{Encoding, Kind, Roles, Samples, TargetSchema, Targets, TrainingData};
-use broadlearn::evaluate::Audit;
+use broadlearn::data::{
+    Encoding, Kind, Roles, Samples, SchemaReader, TableReader, TargetSchema, Targets, TrainingData,
+};
+use broadlearn::evaluate::{Audit, Auditor};
 use broadlearn::faer::Mat;
-use broadlearn::model::{LeftOut, Training};
-use broadlearn::{Error, Model, Settings};
+use broadlearn::model::{Labelled, LeavingOut, LeftOut, Passing, Removals, TableRows, Training};
+use broadlearn::{Error, Model, Observer, Progress, Settings, unobserved};
 use clap::Args;
 use serde_json::json;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
@@ -64,6 +68,10 @@ pub(crate) struct AuditArgs {
     /// a MODEL [default: a fifth of a second and a tenth of a millisecond for every row]
     #[arg(long, value_name = "TIME", value_parser = crate::learning_args::seconds)]
     budget: Option<f64>,
+    /// Memory for the table, such as 500M or 2G: a larger file is read in passes, and some fifty bytes a row are
+    /// kept [default: half of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = crate::learning_args::bytes)]
+    memory: Option<u64>,
     #[command(flatten)]
     table: DataArgs,
 }
@@ -72,28 +80,15 @@ pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<(), Fault> {
     for path in [&args.out, &args.report].into_iter().flatten() {
         output::check_folder(path)?;
     }
-    let (model, data) = args.model_and_data(context)?;
-    let samples = read_rows(&model, std::slice::from_ref(data), false, &args.table, context)?;
-    let rows = (&samples).into();
-    let left_out =
-        model.leave_one_out(rows, &mut context.observer()).map_err(|error| about(error, data))?;
-    let audit = Audit::new(&left_out, &samples.targets)?;
+    let (model, data, rows) = args.model_and_data(context)?;
+    let table = Table { model: &model, rows, data, args, context };
+    let mut leaving = model.leaving_out()?;
+    let finding = table.audit(&mut leaving)?;
+    leaving.restart();
+    let audit = &finding.audit;
     let listed = &audit.order[..args.top.min(audit.order.len())];
-    let effects = model.removal_effects(rows, listed, &mut context.observer())?;
+    let suspects = table.suspects(&mut leaving, audit, listed)?;
     context.end_progress();
-    let finding = Finding {
-        classes: left_out.predictions.classes(),
-        probabilities: left_out.predictions.probabilities(),
-        model: &model,
-        samples: &samples,
-        left_out: &left_out,
-        audit: &audit,
-    };
-    let suspects: Vec<Suspect> = listed
-        .iter()
-        .zip(effects)
-        .map(|(&row, effect)| finding.suspect(row, effect))
-        .collect::<Result<_, Fault>>()?;
 
     if let Some(path) = &args.out {
         finding.write_table(path, data, args)?;
@@ -105,7 +100,7 @@ pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<(), Fault> {
         let share = audit.contamination;
         return output::print_json(&json!({
             "data": data,
-            "n_rows": samples.len(),
+            "n_rows": audit.scores.len(),
             "contamination": share.estimate,
             "contamination_interval": [share.low, share.high],
             "n_suspects": audit.suspects.iter().filter(|suspect| **suspect).count(),
@@ -120,10 +115,19 @@ pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<(), Fault> {
 }
 
 impl AuditArgs {
-    fn model_and_data(&self, context: &Context) -> Result<(Model, &PathBuf), Fault> {
+    fn model_and_data(&self, context: &Context) -> Result<(Model, &Path, Rows), Fault> {
         match (self.inputs.as_slice(), &self.target) {
-            ([model, data], None) => Ok((load_model(model, Some(data))?, data)),
-            ([data], Some(target)) => Ok((self.fit(data, target, context)?, data)),
+            ([model, data], None) => {
+                let model = load_model(model, Some(data))?;
+                // A stream cannot be read again.
+                let bytes = if is_regular(data) { self.memory() / 3 } else { u64::MAX };
+                let samples = read_within(&model, data, false, bytes, &self.table, context)?;
+                Ok((model, data, samples.map_or(Rows::InPasses, Rows::InMemory)))
+            }
+            ([data], Some(target)) => {
+                let (model, rows) = self.fit(data, target, context)?;
+                Ok((model, data, rows))
+            }
             ([_], None) => Err(Error::setting("target", "nothing")
                 .expected("--target COLUMN with a table, or a model and a table")
                 .into()),
@@ -133,19 +137,40 @@ impl AuditArgs {
         }
     }
 
+    fn memory(&self) -> u64 {
+        self.memory.unwrap_or_else(broadlearn::memory::share_of_free)
+    }
+
     /// A robust fit with everything automatic.
-    fn fit(&self, data: &Path, target: &str, context: &Context) -> Result<Model, Fault> {
-        if data == Path::new("-") {
-            return Err(Error::setting("DATA", "-")
+    fn fit(&self, data: &Path, target: &str, context: &Context) -> Result<(Model, Rows), Fault> {
+        if data == Path::new("-") || (data.exists() && !is_regular(data)) {
+            return Err(Error::setting("DATA", data.display())
                 .expected("a file, which can be read twice")
                 .into());
         }
         let mut roles = Roles::target(target);
         roles.ignore.clone_from(&self.ignore);
         let mut reader = self.table.open(data)?;
-        let table = TrainingData::read(&mut reader, &roles, &mut context.observer())?;
+        let bound = bound(self.memory, data, &reader, self.seed);
+        let mut observer = context.observer();
+        let table = TrainingData::read_within(&mut reader, &roles, bound, &mut observer)?;
         let all: Vec<usize> = (0..table.len()).collect();
         let schema = table.schema(&all)?;
+        // A smaller network than a prediction deserves finds wrong rows as well: they are far off.
+        let count = table.table_rows().unwrap_or(0);
+        let budget = self.budget.unwrap_or(0.2 + count as f64 / 10_000.0);
+        let settings = Settings::new().members(1).budget(budget).seed(self.seed);
+        if !table.is_complete() {
+            // Rows are left out with the weights on record.
+            let passing = Passing { drop_missing_target: false, on_record: true };
+            let mut open = || TableReader::open(data, &self.table.options());
+            let rows = TableRows::Again(&mut open);
+            let settings = settings.memory(self.memory());
+            let model = settings.fit_table(&table, rows, passing, &mut observer)?;
+            drop(observer);
+            context.end_progress();
+            return Ok((model, Rows::InPasses));
+        }
         let samples = table.into_samples(&schema)?;
         let training = Training {
             x: samples.x.as_ref(),
@@ -153,25 +178,166 @@ impl AuditArgs {
             weights: samples.weights.as_deref(),
             schema,
         };
-        // A smaller network than a prediction deserves finds wrong rows as well: they are far off.
-        let budget = self.budget.unwrap_or(0.2 + samples.len() as f64 / 10_000.0);
-        let settings = Settings::new().members(1).budget(budget).seed(self.seed);
-        let model =
-            settings.fit(training, &mut context.observer()).map_err(|error| about(error, data))?;
+        let model = settings.fit(training, &mut observer).map_err(|error| about(error, data))?;
+        drop(observer);
         context.end_progress();
-        Ok(model)
+        Ok((model, Rows::InMemory(samples)))
+    }
+}
+
+/// Rows that are read together in a pass: two of the library's blocks.
+const BLOCK_ROWS: usize = 4000;
+
+/// Where the rows are: in memory, or in a file that is read again in every pass.
+enum Rows {
+    InMemory(Samples),
+    InPasses,
+}
+
+/// A table, and a model that judges it.
+struct Table<'a> {
+    model: &'a Model,
+    rows: Rows,
+    data: &'a Path,
+    args: &'a AuditArgs,
+    context: &'a Context,
+}
+
+impl Table<'_> {
+    /// Hands all rows to `see`, in order, with the number of those before them.
+    fn pass(
+        &self,
+        stage: &'static str,
+        total: Option<u64>,
+        mut see: impl FnMut(usize, Labelled<'_>, &mut Observer<'_>) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let mut observer = self.context.observer();
+        if let Rows::InMemory(samples) = &self.rows {
+            return see(0, samples.into(), &mut observer);
+        }
+        let reader = self.args.table.open_for(self.model, self.data)?;
+        let mut reader = SchemaReader::new(reader, self.model.schema(), true, false)?;
+        let mut done = 0;
+        reader.for_each_block(BLOCK_ROWS, |block| {
+            let progress = Progress { stage, done: done as u64, total, member: None };
+            if observer(progress) == ControlFlow::Break(()) {
+                return Err(Error::interrupted().into());
+            }
+            if let Some(targets) = &block.targets {
+                let (x, weights) = (block.x.as_ref(), block.weights.as_deref());
+                see(done, Labelled { x, targets, weights }, &mut unobserved)?;
+            }
+            done += block.x.nrows();
+            Ok(())
+        })
+    }
+
+    /// Judges all rows: n L^2 flops, and some numbers a row.
+    fn audit(&self, leaving: &mut LeavingOut<'_>) -> Result<Finding<'_>, Fault> {
+        let mut auditor = Auditor::default();
+        let (mut expected, mut given) = (Expected::default(), Vec::new());
+        let (is_shown, is_fixed) = (self.args.report.is_some(), self.args.fix);
+        self.pass("leaving rows out", None, |_, rows, observer| {
+            let left_out = leaving.next_rows(rows, observer).map_err(|e| about(e, self.data))?;
+            auditor.add(&left_out, rows.targets)?;
+            if is_fixed || is_shown {
+                expected.add(&left_out, rows.targets);
+            }
+            if let (Targets::Values(y), true) = (rows.targets, is_shown) {
+                given.extend(y.col(0).iter());
+            }
+            Ok(())
+        })?;
+        Ok(Finding { model: self.model, audit: auditor.finish()?, expected, given })
+    }
+
+    /// What is to be said of the listed rows: one pass to find them, one for what their removal would change.
+    fn suspects(
+        &self,
+        leaving: &mut LeavingOut<'_>,
+        audit: &Audit,
+        listed: &[usize],
+    ) -> Result<Vec<Suspect>, Fault> {
+        let mut places = listed.to_vec();
+        places.sort_unstable();
+        let total = Some(audit.scores.len() as u64);
+        let mut removals = Removals::new(self.model);
+        let mut suspects: Vec<Suspect> = Vec::with_capacity(listed.len());
+        self.pass("looking at suspects", total, |before, rows, _| {
+            let inside = before..before + rows.x.nrows();
+            let chosen: Vec<usize> = places
+                .iter()
+                .filter(|place| inside.contains(place))
+                .map(|place| place - before)
+                .collect();
+            if let Some((left_out, more)) = leaving.next_chosen(rows, &chosen)? {
+                let details = Details { model: self.model, rows, left_out: &left_out };
+                for (place, &row) in chosen.iter().enumerate() {
+                    suspects.push(details.suspect(before + row, row, place, audit)?);
+                }
+                removals.append(more);
+            }
+            Ok(())
+        })?;
+        self.pass("removing rows", total, |_, rows, observer| Ok(removals.see(rows.x, observer)?))?;
+        for (suspect, effect) in suspects.iter_mut().zip(removals.effects()) {
+            suspect.effect = effect;
+        }
+        let rank = |suspect: &Suspect| listed.iter().position(|&row| row == suspect.row);
+        suspects.sort_by_key(rank);
+        Ok(suspects)
+    }
+}
+
+/// What the model expects of every row.
+#[derive(Default)]
+struct Expected {
+    /// All values of a row together.
+    values: Vec<f64>,
+    classes: Vec<u32>,
+}
+
+impl Expected {
+    fn add(&mut self, left_out: &LeftOut, targets: &Targets) {
+        match targets {
+            Targets::Values(_) => {
+                let values = left_out.predictions.values();
+                values.row_iter().for_each(|row| self.values.extend(row.iter()));
+            }
+            Targets::Classes(_) => self.classes.extend(left_out.predictions.classes()),
+        }
+    }
+
+    /// The cells of a row.
+    fn cells(&self, row: usize, target: &TargetSchema) -> Vec<String> {
+        match target {
+            TargetSchema::Regression { names } => {
+                let values = &self.values[row * names.len()..][..names.len()];
+                values.iter().map(f64::to_string).collect()
+            }
+            TargetSchema::Classification { classes, .. } => {
+                vec![classes[self.classes[row] as usize].clone()]
+            }
+        }
     }
 }
 
 /// What was found out about a table.
 struct Finding<'a> {
     model: &'a Model,
-    samples: &'a Samples,
+    audit: Audit,
+    /// Only for --fix and --report.
+    expected: Expected,
+    /// The first target of every row, only for --report.
+    given: Vec<f64>,
+}
+
+/// Some rows, some of which are looked at closely.
+struct Details<'a> {
+    model: &'a Model,
+    rows: Labelled<'a>,
+    /// Of these only.
     left_out: &'a LeftOut,
-    audit: &'a Audit,
-    /// By row: the expected class, and the probabilities of all; for a regression without meaning.
-    classes: Vec<u32>,
-    probabilities: Mat<f64>,
 }
 
 /// A listed row.
@@ -216,28 +382,38 @@ impl Suspect {
     }
 }
 
-impl Finding<'_> {
-    fn suspect(&self, row: usize, effect: f64) -> Result<Suspect, Fault> {
-        let user = self.samples.weights.as_ref().map_or(1.0, |weights| weights[row]);
-        let probability = match &self.samples.targets {
-            Targets::Classes(_) => Some(self.probabilities[(row, self.classes[row] as usize)]),
+impl Details<'_> {
+    /// What is to be said of a row: its number in the table, among these rows, and among those that are looked at.
+    fn suspect(
+        &self,
+        number: usize,
+        row: usize,
+        place: usize,
+        audit: &Audit,
+    ) -> Result<Suspect, Fault> {
+        let predictions = &self.left_out.predictions;
+        let user = self.rows.weights.map_or(1.0, |weights| weights[row]);
+        let class = match self.rows.targets {
+            Targets::Classes(_) => Some(predictions.classes()[place]),
             Targets::Values(_) => None,
         };
+        let mut expected = Expected::default();
+        expected.add(self.left_out, self.rows.targets);
         Ok(Suspect {
-            row,
+            row: number,
             given: self.given(row),
-            expected: self.expected(row),
-            probability,
-            score: self.audit.scores[row],
-            weight: self.left_out.weights[row].map(|weight| weight / user),
-            effect,
-            suspect: self.audit.suspects[row],
-            columns: self.columns(row)?,
+            expected: expected.cells(place, &self.model.schema().target),
+            probability: class.map(|class| predictions.probabilities()[(place, class as usize)]),
+            score: audit.scores[number],
+            weight: self.left_out.weights[place].map(|weight| weight / user),
+            effect: 0.0,
+            suspect: audit.suspects[number],
+            columns: self.columns(row, class)?,
         })
     }
 
     fn given(&self, row: usize) -> Vec<String> {
-        match (&self.samples.targets, &self.model.schema().target) {
+        match (self.rows.targets, &self.model.schema().target) {
             (Targets::Values(y), _) => (0..y.ncols()).map(|j| y[(row, j)].to_string()).collect(),
             (Targets::Classes(codes), TargetSchema::Classification { classes, .. }) => {
                 vec![classes[codes[row] as usize].clone()]
@@ -246,23 +422,11 @@ impl Finding<'_> {
         }
     }
 
-    fn expected(&self, row: usize) -> Vec<String> {
-        let predictions = &self.left_out.predictions;
-        match &self.model.schema().target {
-            TargetSchema::Regression { names } => {
-                (0..names.len()).map(|j| predictions.values()[(row, j)].to_string()).collect()
-            }
-            TargetSchema::Classification { classes, .. } => {
-                vec![classes[self.classes[row] as usize].clone()]
-            }
-        }
-    }
-
     /// The three columns that change the prediction most when a typical value takes their place: in
     /// favour of the expected class against the given one, or of the distance between the two values.
-    fn columns(&self, row: usize) -> Result<Vec<(String, f64)>, Fault> {
+    fn columns(&self, row: usize, expected: Option<u32>) -> Result<Vec<(String, f64)>, Fault> {
         let schema = self.model.schema();
-        let x: Vec<f64> = self.samples.x.row(row).iter().copied().collect();
+        let x: Vec<f64> = self.rows.x.row(row).iter().copied().collect();
         let mut variants = Mat::from_fn(schema.inputs.len() + 1, x.len(), |_, j| x[j]);
         let mut start = 0;
         for (variant, input) in schema.inputs.iter().enumerate() {
@@ -276,13 +440,13 @@ impl Finding<'_> {
             start += input.encoding.width();
         }
         let outputs = self.model.predict(&variants)?.values().clone();
-        let speaks = |variant: usize| match &self.samples.targets {
+        let speaks = |variant: usize| match self.rows.targets {
             Targets::Values(y) => {
                 let sign = (outputs[(0, 0)] - y[(row, 0)]).signum();
                 sign * outputs[(variant, 0)]
             }
             Targets::Classes(codes) => {
-                let expected = self.classes[row] as usize;
+                let expected = expected.unwrap_or(codes[row]) as usize;
                 outputs[(variant, expected)] - outputs[(variant, codes[row] as usize)]
             }
         };
@@ -297,7 +461,9 @@ impl Finding<'_> {
         effects.truncate(3);
         Ok(effects)
     }
+}
 
+impl Finding<'_> {
     fn describe(&self, suspects: &[Suspect]) -> String {
         let share = self.audit.contamination;
         let count = self.audit.suspects.iter().filter(|suspect| **suspect).count() as u64;
@@ -305,7 +471,7 @@ impl Finding<'_> {
         let mut text = format!(
             "{} of {} suspicious; wrong targets: about {} ({} to {})\n\n",
             format::plural(count, "row"),
-            format::count(self.samples.len() as u64),
+            format::count(self.audit.scores.len() as u64),
             percent(share.estimate),
             percent(share.low),
             percent(share.high)
@@ -315,7 +481,8 @@ impl Finding<'_> {
     }
 
     fn rows(&self, suspects: &[Suspect]) -> Vec<Vec<String>> {
-        let classes = matches!(self.samples.targets, Targets::Classes(_));
+        let target = &self.model.schema().target;
+        let classes = matches!(target, TargetSchema::Classification { .. });
         let mut head = vec!["row", "", "given", "expected"];
         if classes {
             head.push("probability");
@@ -378,7 +545,9 @@ impl Finding<'_> {
                 for (column, target) in batch.columns.iter().zip(&targets) {
                     let cell = column.text(place).unwrap_or_default();
                     cells.push(match target {
-                        Some(target) if args.fix && suspect => quoted(&self.expected(row)[*target]),
+                        Some(target) if args.fix && suspect => {
+                            quoted(&self.expected.cells(row, &self.model.schema().target)[*target])
+                        }
                         _ if cell.is_empty() => String::new(),
                         _ => quoted(cell),
                     });
@@ -403,13 +572,13 @@ impl Finding<'_> {
                  gives rows with wild targets hardly any weight.",
             )
             .cards(vec![
-                Card::new("rows", format::count(self.samples.len() as u64)),
+                Card::new("rows", format::count(self.audit.scores.len() as u64)),
                 Card::new("suspects", format::count(count)),
                 Card::new("wrong targets, about", percent(share.estimate)),
                 Card::new("between", format!("{:.1} and {:.1} %", 100.0 * share.low, 100.0 * share.high)),
             ]);
         let points = |suspect: bool| -> Vec<(f64, f64)> {
-            (0..self.samples.len())
+            (0..self.audit.scores.len())
                 .filter(|&row| self.audit.suspects[row] == suspect)
                 .map(|row| ((row + 1) as f64, self.audit.scores[row]))
                 .collect()
@@ -420,12 +589,11 @@ impl Finding<'_> {
             .series(Series::points("rows", points(false)))
             .series(Series::points("suspects", points(true)));
         page = page.chart(chart, "The residual of each row without itself.");
-        if let (Targets::Values(y), 1) = (&self.samples.targets, self.model.weights().ncols()) {
-            let f = self.left_out.predictions.values();
+        if !self.given.is_empty() && self.model.weights().ncols() == 1 {
             let pairs = |suspect: bool| -> Vec<(f64, f64)> {
-                (0..y.nrows())
+                (0..self.given.len())
                     .filter(|&row| self.audit.suspects[row] == suspect)
-                    .map(|row| (f[(row, 0)], y[(row, 0)]))
+                    .map(|row| (self.expected.values[row], self.given[row]))
                     .collect()
             };
             let chart = Chart::new("Given and expected")

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::data_args::{DataArgs, load_model, warn_of};
 use crate::fault::Fault;
 use crate::{format, output};
-use broadlearn::data::{SchemaReader, TableReader, TargetSchema};
+use broadlearn::data::{Part, SchemaReader, TableReader, TargetSchema};
 use broadlearn::evaluate::{Metrics, metrics::Scorer};
 use broadlearn::{Model, Progress};
 use clap::Args;
@@ -71,19 +71,32 @@ pub(super) fn score(
     drop_missing_target: bool,
     context: &Context,
 ) -> Result<Metrics, Fault> {
-    let mut blocks = SchemaReader::new(reader, model.schema(), true, drop_missing_target)?;
+    score_part(model, reader, drop_missing_target, None, context)
+}
+
+/// Scores a model on these rows of a table, block by block.
+pub(super) fn score_part(
+    model: &Model,
+    reader: TableReader,
+    drop_missing_target: bool,
+    part: Option<Part>,
+    context: &Context,
+) -> Result<Metrics, Fault> {
+    let mut blocks =
+        SchemaReader::new(reader, model.schema(), true, drop_missing_target)?.only(part);
     let mut scorer = Scorer::new(&model.schema().target);
     let mut observer = context.observer();
-    while let Some(block) = blocks.next_block(super::predict::BLOCK_ROWS)? {
+    blocks.for_each_block(super::predict::BLOCK_ROWS, |block| {
         let done = block.first_row + block.x.nrows() as u64 - 1;
         let progress = Progress { stage: "evaluating rows", done, total: None, member: None };
         if observer(progress) == ControlFlow::Break(()) {
-            return Err(broadlearn::Error::interrupted().into());
+            return Err(Fault::from(broadlearn::Error::interrupted()));
         }
         if let Some(targets) = &block.targets {
             scorer.add(&model.predict(&block.x)?, targets, block.weights.as_deref())?;
         }
-    }
+        Ok(())
+    })?;
     drop(observer);
     context.end_progress();
     warn_of(blocks.surprises(), model.schema(), context);

@@ -1,15 +1,15 @@
 //! `broadlearn fit`: from a table to a model.
 
-use super::update::read_by_schema;
+use super::update::read_within;
 use super::{evaluate, inspect};
 use crate::context::{self, Context};
 use crate::data_args::{ColumnArgs, DataArgs, load_model, warn_of};
 use crate::fault::Fault;
 use crate::learning_args::{LearningArgs, share};
 use crate::{format, output};
-use broadlearn::data::{Bound, Samples, TableReader, Targets, Task, TrainingData, split};
+use broadlearn::data::{Bound, Part, Samples, TableReader, Targets, Task, TrainingData, split};
 use broadlearn::evaluate::{Metrics, metrics::Scorer};
-use broadlearn::model::{Member, TableRows, Training};
+use broadlearn::model::{Member, Passing, TableRows, Training};
 use broadlearn::solve::{NetworkCandidate, SolveReport, Start};
 use broadlearn::{Error, Model, Settings};
 use clap::Args;
@@ -81,9 +81,20 @@ pub(crate) fn run(args: &FitArgs, context: &Context) -> Result<(), Fault> {
     }
 
     let mut reader = args.table.open(&args.data)?;
-    let bound = args.bound(&reader);
-    let data = args.columns.read_within(&mut reader, &args.target, bound, context)?;
+    let bound = bound(args.learning.memory, &args.data, &reader, args.learning.seed);
+    let mut data = args.columns.read_within(&mut reader, &args.target, bound, context)?;
     if !data.is_complete() {
+        if let Some(share) = args.holdout {
+            if !is_regular(&args.data) {
+                return Err(Error::setting("holdout", "a stream larger than memory")
+                    .expected("a file, whose held-out rows can be read again")
+                    .advice("save it first; or use --test FILE, or more memory (--memory)")
+                    .into());
+            }
+            reader = args.table.open(&args.data)?;
+            let part = Some(Part::training(share, args.learning.seed));
+            data = args.columns.read_part(&mut reader, &args.target, bound, part, context)?;
+        }
         return run_in_passes(&data, reader, settings, test, begun, args, context);
     }
     drop(reader);
@@ -144,12 +155,6 @@ fn run_in_passes(
     args: &FitArgs,
     context: &Context,
 ) -> Result<(), Fault> {
-    if args.holdout.is_some() {
-        return Err(Error::setting("holdout", "a table larger than memory")
-            .expected("a test table of its own")
-            .advice("split the table and use --test FILE, or give more memory (--memory)")
-            .into());
-    }
     let looked_at = match sample.table_rows() {
         Some(rows) => format!("{} of {rows} rows are looked at closely", sample.len()),
         None => format!("the first {} rows are looked at closely", sample.len()),
@@ -161,11 +166,18 @@ fn run_in_passes(
         true => TableRows::Again(&mut open),
         false => TableRows::Rest(reader),
     };
-    let model = settings.fit_table(sample, rows, drop_missing_target, &mut context.observer())?;
+    let passing = Passing { drop_missing_target, on_record: false };
+    let model = settings.fit_table(sample, rows, passing, &mut context.observer())?;
     context.end_progress();
     let all: Vec<usize> = (0..sample.len()).collect();
     let samples = sample.samples(model.schema(), &all)?;
     let mut scores = vec![score("sampled training rows", &model, &samples)?];
+    if let Some(share) = args.holdout {
+        let reader = args.table.open_for(&model, &args.data)?;
+        let part = Some(Part::held_out(share, args.learning.seed));
+        let metrics = evaluate::score_part(&model, reader, drop_missing_target, part, context)?;
+        scores.insert(0, Score { rows: "held-out rows", metrics });
+    }
     if let Some(reader) = test {
         let metrics = evaluate::score(&model, reader, drop_missing_target, context)?;
         scores.insert(0, Score { rows: "test rows", metrics });
@@ -177,8 +189,22 @@ fn run_in_passes(
     say_result(&model, &scores, args, begun.elapsed().as_secs_f64(), context)
 }
 
+/// How much of a table may be in memory: as typed columns, and once more as numbers. Of a file that is larger a
+/// sample is kept.
+pub(super) fn bound(memory: Option<u64>, data: &Path, reader: &TableReader, seed: u64) -> Bound {
+    let memory = memory.unwrap_or_else(broadlearn::memory::share_of_free);
+    let bytes = memory / 3;
+    if !is_regular(data) {
+        return Bound::Prefix { bytes };
+    }
+    // A row of the sample is there three times, and once as the state of some hundred nodes.
+    let row = 24 * reader.columns().len() as u64 + 24_000;
+    let rows = (memory / row).clamp(1000, 20_000) as usize;
+    Bound::Sample { bytes, rows, seed }
+}
+
 /// Whether a file can be read again.
-fn is_regular(path: &Path) -> bool {
+pub(super) fn is_regular(path: &Path) -> bool {
     path != Path::new("-") && std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
@@ -191,15 +217,15 @@ fn run_like(
     context: &Context,
 ) -> Result<(), Fault> {
     let parent = load_model(like, Some(&args.data))?;
-    let (train, _) = read_by_schema(
-        &parent,
-        parent.schema(),
-        std::slice::from_ref(&args.data),
-        false,
-        args.columns.drop_missing_target,
-        &args.table,
-        context,
-    )?;
+    let drop = args.columns.drop_missing_target;
+    let memory = broadlearn::memory::share_of_free();
+    let train = read_within(&parent, &args.data, drop, memory / 3, &args.table, context)?;
+    let train = train.ok_or_else(|| {
+        Error::setting("like", "a table larger than memory")
+            .at(args.data.display().to_string())
+            .expected("one whose numbers fit in a sixth of the free memory")
+            .advice("split it, make a sibling of each part, and join them with `broadlearn merge`")
+    })?;
     let model = match args.one_step {
         true => parent.part((&train).into(), &mut context.observer()),
         false => parent.sibling((&train).into(), &mut context.observer()),
@@ -215,21 +241,6 @@ fn run_like(
         output::write_file(path, &page(&model, &scores, &train, args)?)?;
     }
     say_result(&model, &scores, args, begun.elapsed().as_secs_f64(), context)
-}
-
-impl FitArgs {
-    /// How much of the table may be in memory: as typed columns, and once more as numbers.
-    fn bound(&self, reader: &TableReader) -> Bound {
-        let memory = self.learning.memory.unwrap_or_else(broadlearn::memory::share_of_free);
-        let bytes = memory / 3;
-        if !is_regular(&self.data) {
-            return Bound::Prefix { bytes };
-        }
-        // A row of the sample is there three times, and once as the state of some hundred nodes.
-        let row = 24 * reader.columns().len() as u64 + 24_000;
-        let rows = (memory / row).clamp(1000, 20_000) as usize;
-        Bound::Sample { bytes, rows, seed: self.learning.seed }
-    }
 }
 
 fn score(rows: &'static str, model: &Model, samples: &Samples) -> Result<Score, Fault> {

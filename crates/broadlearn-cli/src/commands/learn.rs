@@ -1,14 +1,14 @@
 //! `broadlearn learn`: further rows, without the earlier ones.
 
-use super::stream::{StreamArgs, run_stream};
-use super::update::{UpdateArgs, about, finish, read_by_schema};
+use super::stream::{Quarantine, StreamArgs, run_stream};
+use super::update::{UpdateArgs, finish};
 use crate::context::Context;
-use crate::data_args::{DataArgs, load_model};
+use crate::data_args::{DataArgs, load_model, warn_of};
 use crate::fault::Fault;
 use crate::format;
-use broadlearn::data::Task;
+use broadlearn::data::{Samples, SchemaReader, Task};
 use broadlearn::increment::Route;
-use broadlearn::model::Learning;
+use broadlearn::model::{Learning, Learnt};
 use broadlearn::{Error, Model};
 use clap::Args;
 use serde_json::json;
@@ -25,6 +25,7 @@ Examples:
 
 New rows get the weights that the model gives them now, earlier ones keep theirs: the result is that
 of a fit of all rows with these weights. `broadlearn refine` brings all weights up to date.
+A file is read once, in blocks: it may be larger than memory (but 16 bytes a row go on record).
 
 A stream (- or --stream) is predicted, scored and learnt batch by batch; the score at doubling
 intervals is the honest one, for every row is predicted before it is learnt.")]
@@ -77,29 +78,44 @@ pub(crate) fn run(args: &LearnArgs, context: &Context) -> Result<(), Fault> {
     let target = args.update.target(&args.model)?;
     let mut model = load_model(&args.model, Some(&args.data))?;
     args.check_new_classes(&model)?;
-    let (samples, fresh) = read_by_schema(
-        &model,
-        model.schema(),
-        std::slice::from_ref(&args.data),
-        args.new_classes,
-        args.update.drop_missing_target,
-        &args.table,
-        context,
-    )?;
-    if !fresh.is_empty() {
-        model.add_classes(&fresh)?;
+    let schema = model.schema().clone();
+    let reader = args.table.open_for(&model, &args.data)?;
+    let mut reader = SchemaReader::new(reader, &schema, true, args.update.drop_missing_target)?;
+    if args.new_classes {
+        reader = reader.accepting_new_classes();
     }
-    let learnt = model
-        .learn((&samples).into(), args.learning(), &mut context.observer())
-        .map_err(|error| about(error, &args.data))?;
+    let mut counts = Counts::default();
+    // A row is either learnt or in the side file, so that it waits until the model is saved.
+    let mut waiting = args.quarantine_out.as_deref().map(Quarantine::waiting).transpose()?;
+    let mut learnt_rows: Option<Samples> = None;
+    let route = model.learn_table::<Fault>(
+        &mut reader,
+        args.learning(),
+        &mut context.observer(),
+        &mut |samples, learnt| {
+            let first_row = counts.read + 1;
+            counts.add(learnt);
+            if let Some(side) = &mut waiting {
+                side.add(samples, learnt, first_row, &schema)?;
+            }
+            if args.update.verify {
+                match &mut learnt_rows {
+                    Some(rows) => rows.append(samples),
+                    None => learnt_rows = Some(samples.clone()),
+                }
+            }
+            Ok(())
+        },
+    )?;
     context.end_progress();
-    let side = match (&args.quarantine_out, learnt.quarantined.is_empty()) {
-        (Some(path), false) => Some(super::stream::Quarantine::open(path, model.schema())?),
-        _ => None,
+    warn_of(reader.surprises(), &schema, context);
+    let fresh = reader.new_classes().to_vec();
+    let Counts { read, kept_out, low } = counts;
+    let side = match (&args.quarantine_out, kept_out) {
+        (None, _) | (_, 0) => None,
+        (Some(path), _) => Some(Quarantine::open(path, &schema)?),
     };
-    let (read, kept_out) = (samples.len() as u64, learnt.quarantined.len() as u64);
-    let low = learnt.trust.iter().filter(|&&trust| trust < 0.5).count();
-    let verified = args.update.verify(&model, Some(&samples), &args.table, context)?;
+    let verified = args.update.verify(&model, learnt_rows.as_ref(), &args.table, context)?;
     let mut words = format!("learnt {}", format::plural(read - kept_out, "row"));
     if kept_out > 0 {
         words.push_str(&format!(", left out {}", format::plural(kept_out, "implausible row")));
@@ -107,20 +123,37 @@ pub(crate) fn run(args: &LearnArgs, context: &Context) -> Result<(), Fault> {
     if !fresh.is_empty() {
         words.push_str(&format!(", new classes {}", fresh.join(", ")));
     }
-    words.push_str(&format!("; {:.1} % have a weight below 0.5", 100.0 * low as f64 / read as f64));
+    let low = low as f64 / read as f64;
+    words.push_str(&format!("; {:.1} % have a weight below 0.5", 100.0 * low));
     let facts = json!({
         "rows_read": read,
         "rows_learnt": read - kept_out,
         "rows_quarantined": kept_out,
-        "downweighted": low as f64 / read as f64,
+        "downweighted": low,
         "new_classes": fresh,
-        "route": learnt.route.map(route_name),
+        "route": route.map(route_name),
     });
     finish(&model, target, &words, facts, verified, context)?;
-    // Only now: a row is either learnt or in the side file.
-    match side {
-        Some(mut side) => side.add(&samples, &learnt, 1, model.schema()),
-        None => Ok(()),
+    match (side, waiting) {
+        (Some(side), Some(waiting)) => side.take(waiting),
+        _ => Ok(()),
+    }
+}
+
+/// What came of the rows so far.
+#[derive(Default)]
+struct Counts {
+    read: u64,
+    kept_out: u64,
+    /// Rows that got less than half of their weight.
+    low: u64,
+}
+
+impl Counts {
+    fn add(&mut self, learnt: &Learnt) {
+        self.read += learnt.trust.len() as u64;
+        self.kept_out += learnt.quarantined.len() as u64;
+        self.low += learnt.trust.iter().filter(|&&trust| trust < 0.5).count() as u64;
     }
 }
 

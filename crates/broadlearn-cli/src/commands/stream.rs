@@ -13,7 +13,7 @@ use broadlearn::{Error, Model, Predictions, unobserved};
 use clap::Args;
 use serde_json::json;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -382,6 +382,22 @@ impl Quarantine {
             side.line(&names.iter().map(|name| quoted(name)).collect::<Vec<_>>())?;
         }
         Ok(side)
+    }
+
+    /// Rows that wait in a file without a name until they may go to their place.
+    pub(super) fn waiting(path: &Path) -> Result<Self, Fault> {
+        output::check_folder(path)?;
+        let file = tempfile::tempfile()
+            .map_err(|error| Error::cannot_create(&std::env::temp_dir(), error))?;
+        Ok(Self { out: BufWriter::new(file), path: path.to_owned() })
+    }
+
+    /// Takes over rows that have waited.
+    pub(super) fn take(mut self, waiting: Self) -> Result<(), Fault> {
+        let failed = |error| Fault::writing(&self.path.display().to_string(), error);
+        let mut rows = waiting.out.into_inner().map_err(|error| failed(error.into_error()))?;
+        rows.rewind().map_err(failed)?;
+        io::copy(&mut rows, &mut self.out).and_then(|_| self.out.flush()).map_err(failed)
     }
 
     /// Writes the rows that were left out; the first of the samples has the number `first_row`.

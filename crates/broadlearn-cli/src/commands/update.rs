@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::data_args::{DataArgs, warn_of};
 use crate::fault::Fault;
 use crate::format;
-use broadlearn::data::{Samples, Schema, SchemaReader};
+use broadlearn::data::{Samples, SchemaReader};
 use broadlearn::{Category, Error, Model};
 use clap::Args;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ pub(crate) struct UpdateArgs {
     pub(super) out: Option<PathBuf>,
     /// Refit from --history with the weights on record and print how far the predictions differ
     #[arg(long)]
-    verify: bool,
+    pub(super) verify: bool,
     /// The tables that the model has learnt so far, for --verify; DATA need not be named again
     #[arg(long, value_name = "FILE", num_args = 1..)]
     history: Vec<PathBuf>,
@@ -100,40 +100,35 @@ pub(super) fn read_rows(
     table: &DataArgs,
     context: &Context,
 ) -> Result<Samples, Fault> {
-    let drop = drop_missing_target;
-    let (samples, _) = read_by_schema(model, model.schema(), paths, false, drop, table, context)?;
-    Ok(samples)
-}
-
-/// All rows of these tables, and the classes that the schema did not know.
-pub(super) fn read_by_schema(
-    model: &Model,
-    schema: &Schema,
-    paths: &[PathBuf],
-    new_classes: bool,
-    drop_missing_target: bool,
-    table: &DataArgs,
-    context: &Context,
-) -> Result<(Samples, Vec<String>), Fault> {
     let mut all: Option<Samples> = None;
-    let mut fresh = Vec::new();
     for path in paths {
-        let reader = table.open_for(model, path)?;
-        let mut reader = SchemaReader::new(reader, schema, true, drop_missing_target)?;
-        if new_classes {
-            reader = reader.accepting_new_classes();
-        }
-        let samples = reader.read_to_end(&mut context.observer())?;
-        context.end_progress();
-        fresh = reader.new_classes().to_vec();
-        warn_of(reader.surprises(), schema, context);
-        match &mut all {
-            None => all = Some(samples),
-            Some(all) => all.append(&samples),
+        let samples = read_within(model, path, drop_missing_target, u64::MAX, table, context)?;
+        match (&mut all, samples) {
+            (None, samples) => all = samples,
+            (Some(all), samples) => samples.iter().for_each(|samples| all.append(samples)),
         }
     }
     let none = || Error::setting("history", "no table").expected("--history FILE, with --verify");
-    Ok((all.ok_or_else(none)?, fresh))
+    Ok(all.ok_or_else(none)?)
+}
+
+/// All rows of a table, by the schema of a model, if their numbers take no more bytes than this.
+pub(super) fn read_within(
+    model: &Model,
+    path: &Path,
+    drop_missing_target: bool,
+    bytes: u64,
+    table: &DataArgs,
+    context: &Context,
+) -> Result<Option<Samples>, Fault> {
+    let reader = table.open_for(model, path)?;
+    let mut reader = SchemaReader::new(reader, model.schema(), true, drop_missing_target)?;
+    let samples = reader.read_within(bytes, &mut context.observer())?;
+    context.end_progress();
+    if samples.is_some() {
+        warn_of(reader.surprises(), model.schema(), context);
+    }
+    Ok(samples)
 }
 
 /// Names the table in an error about its rows.

@@ -55,3 +55,95 @@ fn audit_finds_the_rows_that_were_spoilt() {
     bench.run("audit m.broad spoilt.csv --target y").fails(2, &["MODEL"]);
     bench.run("audit spoilt.csv --target y --drop").fails(2, &["--out"]);
 }
+
+/// A table of some thousand rows, some of them spoilt, with a class beside the number.
+fn large() -> Bench {
+    let bench = Bench::new();
+    let mut text = String::from("a,b,y,kind\n");
+    for i in 0_u32..9000 {
+        let (a, b) = (f64::from(i * 7 % 101) / 50.0, f64::from(i * 13 % 97) / 40.0);
+        let noise = f64::from(i * 31 % 89) / 500.0;
+        let error = if i % 300 == 7 { 5.0 + f64::from(i) / 1000.0 } else { 0.0 };
+        let kind = if (a > b) == (i % 250 == 9) { "low" } else { "high" };
+        let _ = writeln!(text, "{a},{b},{},{kind}", a * a - b + noise + error);
+    }
+    bench.write("large.csv", &text);
+    bench
+}
+
+#[test]
+fn an_audit_in_passes_says_what_one_in_memory_says() {
+    let bench = large();
+    for (target, other) in [("y", "kind"), ("kind", "y")] {
+        let fit =
+            format!("fit large.csv --target {target} --ignore {other} --recipe rich --gain 0.7");
+        let fit = format!("{fit} --enhancement-nodes 60 --ridge 1e-3 --sigma 1 --model m.broad");
+        bench.run(&fit).ok();
+        let audit = |options: &str| {
+            bench.run(&format!("audit m.broad large.csv --top 40 --json {options}")).json()
+        };
+        let whole = audit("--out a.csv --fix");
+        let passes = audit("--out b.csv --fix --memory 100K --report p.html");
+        assert_eq!(whole["n_suspects"], passes["n_suspects"]);
+        assert_eq!(whole["contamination"], passes["contamination"]);
+        let (one, other) = (&whole["suspects"], &passes["suspects"]);
+        for (a, b) in one.as_array().unwrap().iter().zip(other.as_array().unwrap()) {
+            for name in ["row", "given", "suspect"] {
+                assert_eq!(a[name], b[name]);
+            }
+            for name in ["score", "weight", "removal_effect"] {
+                let (a, b) = (a[name].as_f64().unwrap(), b[name].as_f64().unwrap());
+                assert!((a - b).abs() <= 1e-8 * a.abs(), "{name}: {a} {b}");
+            }
+        }
+        let (one, other) = (bench.read("a.csv"), bench.read("b.csv"));
+        assert_eq!(one.lines().count(), 9001);
+        let number = |cell: &str| cell.parse::<f64>();
+        for (a, b) in one.lines().zip(other.lines()) {
+            for (a, b) in a.split(',').zip(b.split(',')) {
+                match (number(a), number(b)) {
+                    (Ok(a), Ok(b)) => assert!((a - b).abs() < 1e-8, "{a} {b}"),
+                    _ => assert_eq!(a, b),
+                }
+            }
+        }
+    }
+    // Without a model, the fit goes in passes, too, and all rows are on record.
+    let report =
+        bench.run("audit large.csv --target y --ignore kind --top 30 --memory 100K --json");
+    let report = report.json();
+    let rows = report["suspects"].as_array().unwrap().iter();
+    assert!(rows.clone().all(|suspect| suspect["weight"].is_number()));
+    let spoilt = rows.filter(|suspect| (suspect["row"].as_u64().unwrap() - 1) % 300 == 7).count();
+    assert!(spoilt >= 28, "{spoilt} of 30");
+}
+
+#[test]
+fn rows_are_held_out_of_a_table_larger_than_memory() {
+    let bench = large();
+    let fit = "fit large.csv --target y --ignore kind --loss squared --ridge 1e-3 --recipe rich --gain 0.7 \
+               --enhancement-nodes 60 --holdout 0.25 --memory 100K --model m.broad --json";
+    let report = bench.run(fit).json();
+    let inspected = bench.run("inspect m.broad --json").json();
+    let learnt = inspected["rows"].as_u64().unwrap();
+    assert!((6500..7000).contains(&learnt), "{learnt} of 9000\n{report}");
+    bench.run_with(&fit.replace("large.csv", "-"), &bench.read("large.csv")).fails(2, &["--test"]);
+}
+
+#[test]
+fn a_file_of_many_blocks_is_learnt() {
+    let bench = large();
+    let text = bench.read("large.csv");
+    let first = text.lines().take(501).fold(String::new(), |all, line| all + line + "\n");
+    bench.write("first.csv", &first);
+    bench.run("fit first.csv --target y --ignore kind --ridge 1e-3 --sigma 1 --model m.broad").ok();
+    let learn = "learn m.broad large.csv --quarantine 0.01 --quarantine-out odd.csv --verify \
+                 --history first.csv --json";
+    let learnt = bench.run(learn).json();
+    let left_out = learnt["rows_quarantined"].as_u64().unwrap();
+    assert!(left_out >= 30, "{learnt}");
+    assert_eq!(learnt["rows"].as_u64().unwrap(), 500 + 9000 - left_out);
+    assert_eq!(learnt["route"], "factored anew");
+    assert!(learnt["verified_difference"].as_f64().unwrap() < 1e-8, "{learnt}");
+    assert_eq!(bench.read("odd.csv").lines().count() as u64, left_out + 1);
+}

@@ -1,6 +1,7 @@
 //! Reads tables by the schema of a model: columns matched by name, rows in blocks.
 
 use super::batch::Kind;
+use super::part::Part;
 use super::reader::{TableReader, list};
 use super::schema::Schema;
 use super::target::{Targets, missing_rows};
@@ -10,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::progress::{Observer, report};
 use faer::Mat;
 use std::collections::BTreeMap;
+use std::sync::mpsc::sync_channel;
 
 /// What did not fit the schema but is no error: counted, so that it can be said once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub struct Block {
     pub targets: Option<Targets>,
     /// Sample weights, if targets were asked for and the table has the weight column.
     pub weights: Option<Vec<f64>>,
+    /// Classes that the schema does not know and that no earlier block had, if they are welcome.
+    pub new_classes: Vec<String>,
 }
 
 /// Reads blocks of numbers from a table.
@@ -53,6 +57,7 @@ pub struct SchemaReader<'a> {
     surprises: Surprises,
     /// Classes that the schema does not know, if they are welcome.
     fresh: Option<Vec<String>>,
+    part: Option<Part>,
     delivers_good_rows: bool,
     held_back: Option<Error>,
 }
@@ -140,6 +145,7 @@ impl<'a> SchemaReader<'a> {
             drop_missing_target,
             surprises: Surprises::default(),
             fresh: None,
+            part: None,
             delivers_good_rows: false,
             held_back: None,
         }
@@ -149,6 +155,13 @@ impl<'a> SchemaReader<'a> {
     #[must_use]
     pub fn accepting_new_classes(mut self) -> Self {
         self.fresh = Some(Vec::new());
+        self
+    }
+
+    /// Reads only the rows of this part of the table.
+    #[must_use]
+    pub fn only(mut self, part: Option<Part>) -> Self {
+        self.part = part;
         self
     }
 
@@ -162,11 +175,29 @@ impl<'a> SchemaReader<'a> {
     /// # Errors
     /// As [`next_block`](Self::next_block), and if there are none.
     pub fn read_to_end(&mut self, observer: &mut Observer<'_>) -> Result<Samples> {
+        let all = self.read_within(u64::MAX, observer)?;
+        all.ok_or_else(|| Error::data("more rows than can be counted").at(self.name()))
+    }
+
+    /// All further rows, if their numbers take no more bytes than this; else `None`, and some of them are gone.
+    ///
+    /// # Errors
+    /// As [`next_block`](Self::next_block), and if there are none.
+    pub fn read_within(
+        &mut self,
+        bytes: u64,
+        observer: &mut Observer<'_>,
+    ) -> Result<Option<Samples>> {
         const ROWS: usize = 8192;
         let mut parts: Vec<Samples> = Vec::new();
+        let (width, mut taken) = (self.schema.width() + self.schema.target.names().len(), 0);
         while let Some(block) = self.next_block(ROWS)? {
             let Some(targets) = block.targets else { break };
             report(observer, "reading rows", block.first_row + block.x.nrows() as u64 - 1, None)?;
+            taken += 8 * (width * block.x.nrows()) as u64;
+            if taken > bytes {
+                return Ok(None);
+            }
             let surprises = Surprises::default();
             parts.push(Samples { x: block.x, targets, weights: block.weights, surprises });
         }
@@ -176,7 +207,39 @@ impl<'a> SchemaReader<'a> {
         };
         parts.for_each(|part| all.append(&part));
         all.surprises = self.surprises.clone();
-        Ok(all)
+        Ok(Some(all))
+    }
+
+    /// Hands all further rows to `see`, in order, at most `max_rows` at a time. While it is at work on some, another
+    /// thread reads the next.
+    ///
+    /// # Errors
+    /// As [`next_block`](Self::next_block), and those of `see`.
+    pub fn for_each_block<E: From<Error>>(
+        &mut self,
+        max_rows: usize,
+        mut see: impl FnMut(Block) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        std::thread::scope(|scope| {
+            // One block waits, one is read, one is looked at.
+            let (sender, receiver) = sync_channel(1);
+            scope.spawn(move || {
+                while let Some(block) = self.next_block(max_rows).transpose() {
+                    let is_last = block.is_err();
+                    // Nobody listens any more if `see` has failed.
+                    if sender.send(block).is_err() || is_last {
+                        break;
+                    }
+                }
+            });
+            for block in receiver {
+                let block = block?;
+                if block.x.nrows() > 0 {
+                    see(block)?;
+                }
+            }
+            Ok(())
+        })
     }
 
     /// The table's name, for messages.
@@ -245,16 +308,19 @@ impl<'a> SchemaReader<'a> {
                     .expected("a target in every row")
                     .advice("fill it in, or leave such rows out with --drop-missing-target"));
             }
-            let count = columns[0].len();
-            rows = (0..count)
-                .filter(|row| missing.binary_search(row).is_err())
+            self.surprises.without_target += missing.len() as u64;
+            let is_other = |row: usize| self.part.is_some_and(|p| !p.has(first_row + row as u64));
+            let left_out: Vec<usize> = (0..columns[0].len())
+                .filter(|row| missing.binary_search(row).is_ok() || is_other(*row))
+                .collect();
+            rows = (0..columns[0].len())
+                .filter(|row| left_out.binary_search(row).is_err())
                 .map(|row| first_row + row as u64)
                 .collect();
-            if !missing.is_empty() {
-                self.surprises.without_target += missing.len() as u64;
+            if !left_out.is_empty() {
                 columns
                     .iter_mut()
-                    .for_each(|column| super::training::remove_rows(column, &missing));
+                    .for_each(|column| super::training::remove_rows(column, &left_out));
             }
         }
         let weights = if self.weight {
@@ -273,6 +339,7 @@ impl<'a> SchemaReader<'a> {
         } else {
             None
         };
+        let known = self.new_classes().len();
         let target_columns = columns.split_off(inputs);
         let rows_left = columns.first().map_or(0, Column::len);
         let x = self.schema.encode(rows_left, columns, &mut self.surprises);
@@ -285,6 +352,7 @@ impl<'a> SchemaReader<'a> {
             };
             Some(self.schema.target.encode(&target_columns, &place, self.fresh.as_mut())?)
         };
-        Ok(Block { first_row, x, targets, weights })
+        let new_classes = self.new_classes()[known..].to_vec();
+        Ok(Block { first_row, x, targets, weights, new_classes })
     }
 }

@@ -1,6 +1,7 @@
 //! A training table: inputs, targets and weights, in memory; all of it, or as much as there is room for.
 
 use super::batch::{Column, MISSING};
+use super::part::Part;
 use super::reader::TableReader;
 use super::roles::{Resolved, Roles};
 use super::schema::{Encoding, InputColumn, Schema};
@@ -42,6 +43,7 @@ pub struct TrainingData {
     dropped: usize,
     missing: Vec<String>,
     extent: Extent,
+    part: Option<Part>,
 }
 
 /// What becomes of a table that takes more memory than this.
@@ -78,6 +80,7 @@ enum Extent {
 }
 
 /// Numbers ready to be fitted or scored.
+#[derive(Clone, Debug)]
 pub struct Samples {
     /// Inputs, one row per sample.
     pub x: Mat<f64>,
@@ -140,6 +143,17 @@ impl TrainingData {
         bound: Bound,
         observer: &mut Observer<'_>,
     ) -> Result<Self> {
+        Self::read_part(reader, roles, bound, None, observer)
+    }
+
+    /// Reads these rows of a table as far as there is room for them.
+    pub fn read_part(
+        reader: &mut TableReader,
+        roles: &Roles,
+        bound: Bound,
+        part: Option<Part>,
+        observer: &mut Observer<'_>,
+    ) -> Result<Self> {
         let resolved = Resolved::new(reader, roles)?;
         let selection = resolved.selection(reader);
         reader.select(&selection)?;
@@ -156,11 +170,19 @@ impl TrainingData {
             if !missing.is_empty() {
                 batch.columns.iter_mut().for_each(|column| remove_rows(column, &missing));
             }
+            let number = |kept| batch.first_row + original_row(&missing, kept) as u64;
+            let mut absent = Vec::new();
             if let (Some(_), Some(weights)) = (resolved.weight, batch.columns.last()) {
-                let number = |kept| batch.first_row + original_row(&missing, kept) as u64;
                 check_weights(reader, &number, weights, resolved.weight)?;
                 // A row of weight 0 is no row: it must not even bring a category.
-                let absent = zero_rows(weights);
+                absent = zero_rows(weights);
+            }
+            if let Some(part) = part {
+                let count = batch.columns.first().map_or(0, Column::len);
+                absent.extend((0..count).filter(|&row| !part.has(number(row))));
+                absent.sort_unstable();
+            }
+            if !absent.is_empty() {
                 batch.columns.iter_mut().for_each(|column| remove_rows(column, &absent));
             }
             report(observer, "reading rows", read, None)?;
@@ -217,6 +239,7 @@ impl TrainingData {
             dropped: missing_places.count,
             missing: reader.missing().to_vec(),
             extent,
+            part,
         })
     }
 
@@ -232,6 +255,11 @@ impl TrainingData {
             Extent::Sample { rows, .. } => Some(rows),
             Extent::Prefix => None,
         }
+    }
+
+    /// Which rows of the table are meant, if not all.
+    pub(crate) fn part(&self) -> Option<Part> {
+        self.part
     }
 
     /// The number of rows.

@@ -42,26 +42,63 @@ impl Audit {
     /// # Errors
     /// If there are no rows, or other targets than rows.
     pub fn new(left_out: &LeftOut, targets: &Targets) -> Result<Self> {
-        let n = left_out.distances.len();
-        if n == 0 || targets.len() != n {
-            return Err(Error::data(format!("{} targets for {n} rows", targets.len()))
-                .expected("one target for each of the rows"));
-        }
-        let (scores, suspects, contamination) = match targets {
-            Targets::Values(_) => residuals(&left_out.distances),
-            Targets::Classes(given) => classes(left_out, given),
-        };
-        let mut order: Vec<usize> = (0..n).collect();
-        order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
-        Ok(Self { order, scores, suspects, contamination })
+        let mut gathered = Auditor::default();
+        gathered.add(left_out, targets)?;
+        gathered.finish()
     }
 }
 
-fn residuals(distances: &[f64]) -> (Vec<f64>, Vec<bool>, Share) {
+/// Gathers what an audit needs to know of rows that pass by in blocks: a distance for each, for classes a lead
+/// too, and the outputs for rows whose given class is not the first.
+#[derive(Clone, Debug, Default)]
+pub struct Auditor {
+    distances: Vec<f64>,
+    classes: Option<Classes>,
+}
+
+impl Auditor {
+    /// Takes note of the next rows.
+    ///
+    /// # Errors
+    /// If there are other targets than rows.
+    pub fn add(&mut self, left_out: &LeftOut, targets: &Targets) -> Result<()> {
+        let n = left_out.distances.len();
+        if targets.len() != n {
+            return Err(Error::data(format!("{} targets for {n} rows", targets.len()))
+                .expected("one target for each of the rows"));
+        }
+        if let Targets::Classes(given) = targets {
+            self.classes.get_or_insert_default().add(left_out, given);
+        }
+        self.distances.extend(&left_out.distances);
+        Ok(())
+    }
+
+    /// The verdict.
+    ///
+    /// # Errors
+    /// If there were no rows.
+    pub fn finish(self) -> Result<Audit> {
+        let n = self.distances.len();
+        if n == 0 {
+            return Err(Error::data("no rows").expected("at least one row"));
+        }
+        let (scores, suspects, contamination) = match self.classes {
+            None => residuals(self.distances),
+            Some(classes) => (self.distances, classes.suspects(), classes.share_of_wrong()),
+        };
+        let mut order: Vec<usize> = (0..n).collect();
+        order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
+        Ok(Audit { order, scores, suspects, contamination })
+    }
+}
+
+fn residuals(distances: Vec<f64>) -> (Vec<f64>, Vec<bool>, Share) {
     let n = distances.len() as f64;
-    let spread = trustworthy_spread(distances);
+    let spread = trustworthy_spread(&distances);
     let scale = if spread > 0.0 { 1.0 / spread } else { 0.0 };
-    let scores: Vec<f64> = distances.iter().map(|distance| distance * scale).collect();
+    let mut scores = distances;
+    scores.iter_mut().for_each(|distance| *distance *= scale);
     let beyond = |cut: f64| scores.iter().filter(|&&score| score > cut).count() as f64;
     let suspects = scores.iter().map(|&score| score > BEYOND).collect();
     // Errors may be too small to be seen. If their sizes spread evenly, as many hide below the cut as
@@ -94,62 +131,79 @@ fn trustworthy_spread(distances: &[f64]) -> f64 {
     spread
 }
 
-/// A row is a suspect if its output for another class reaches the average of the rows that were given
-/// that class: the rule of confident learning (Northcutt, Jiang and Chuang 2021), on leave-one-out
-/// outputs.
-fn classes(left_out: &LeftOut, given: &[u32]) -> (Vec<f64>, Vec<bool>, Share) {
-    let outputs = left_out.predictions.values();
-    let (n, count) = (given.len(), outputs.ncols());
-    let (mut sums, mut rows) = (vec![0.0; count], vec![0.0; count]);
-    for (row, &class) in given.iter().enumerate() {
-        sums[class as usize] += outputs[(row, class as usize)].clamp(0.0, 1.0);
-        rows[class as usize] += 1.0;
-    }
-    let thresholds: Vec<f64> = sums.iter().zip(&rows).map(|(s, n)| s / f64::max(*n, 1.0)).collect();
-    let mut suspects = vec![false; n];
-    let found = left_out.predictions.classes();
-    for (row, &class) in given.iter().enumerate() {
-        let confident = (0..count)
-            .filter(|&c| rows[c] > 0.0 && outputs[(row, c)] >= thresholds[c])
-            .max_by(|&a, &b| outputs[(row, a)].total_cmp(&outputs[(row, b)]));
-        suspects[row] =
-            confident.is_some_and(|found| found != class as usize) && found[row] != class;
-    }
-    (left_out.distances.clone(), suspects, share_of_wrong_classes(left_out, given))
+/// What is needed of rows with classes.
+#[derive(Clone, Debug, Default)]
+struct Classes {
+    /// By class: the outputs for it of the rows that were given it, added up, and their number.
+    sums: Vec<f64>,
+    rows: Vec<f64>,
+    /// By row: by how much the first output leads the second.
+    leads: Vec<f64>,
+    /// Rows whose given class is not the first: their numbers, classes and outputs, all outputs of a row together.
+    disputed: Vec<usize>,
+    given: Vec<u32>,
+    outputs: Vec<f64>,
 }
 
-/// Among rows on which the model is decided, the share that it decides against. How decided it is, by
-/// the lead of its first class over its second, does not depend on the class that a row was given,
-/// for it has not learnt the row: wrong rows are as frequent there as anywhere. Undecided rows are
-/// hard, not wrong.
-fn share_of_wrong_classes(left_out: &LeftOut, given: &[u32]) -> Share {
-    let outputs = left_out.predictions.values();
-    let found = left_out.predictions.classes();
-    let leads: Vec<f64> = (0..given.len())
-        .map(|row| {
+impl Classes {
+    fn add(&mut self, left_out: &LeftOut, given: &[u32]) {
+        let outputs = left_out.predictions.values();
+        let found = left_out.predictions.classes();
+        let count = outputs.ncols();
+        self.sums.resize(count, 0.0);
+        self.rows.resize(count, 0.0);
+        for (row, &class) in given.iter().enumerate() {
+            self.sums[class as usize] += outputs[(row, class as usize)].clamp(0.0, 1.0);
+            self.rows[class as usize] += 1.0;
+            if found[row] != class {
+                self.disputed.push(self.leads.len());
+                self.given.push(class);
+                self.outputs.extend(outputs.row(row).iter());
+            }
             let first = found[row] as usize;
-            let others = (0..outputs.ncols()).filter(|&c| c != first);
+            let others = (0..count).filter(|&c| c != first);
             let second = others.map(|c| outputs[(row, c)]).fold(f64::NEG_INFINITY, f64::max);
-            outputs[(row, first)] - second
-        })
-        .collect();
-    let mut sorted = leads.clone();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let decided = |level: f64| {
-        let cut = sorted[((sorted.len() - 1) as f64 * level) as usize];
-        let rows = (0..given.len()).filter(|&row| leads[row] >= cut);
-        let (mut against, mut all) = (0.0, 0.0);
-        for row in rows {
-            all += 1.0;
-            against += f64::from(u8::from(found[row] != given[row]));
+            self.leads.push(outputs[(row, first)] - second);
         }
-        (against, all)
-    };
-    let ((a, n), (b, m)) = (decided(0.75), decided(0.5));
-    Share {
-        estimate: a / n,
-        low: wilson(a, n, -1.0).min(wilson(b, m, -1.0)),
-        high: wilson(a, n, 1.0).max(wilson(b, m, 1.0)),
+    }
+
+    /// A row is a suspect if its output for another class reaches the average of the rows that were given
+    /// that class: the rule of confident learning (Northcutt, Jiang and Chuang 2021), on leave-one-out
+    /// outputs.
+    fn suspects(&self) -> Vec<bool> {
+        let count = self.sums.len();
+        let thresholds: Vec<f64> =
+            self.sums.iter().zip(&self.rows).map(|(s, n)| s / f64::max(*n, 1.0)).collect();
+        let mut suspects = vec![false; self.leads.len()];
+        for (place, &row) in self.disputed.iter().enumerate() {
+            let outputs = &self.outputs[place * count..][..count];
+            let confident = (0..count)
+                .filter(|&c| self.rows[c] > 0.0 && outputs[c] >= thresholds[c])
+                .max_by(|&a, &b| outputs[a].total_cmp(&outputs[b]));
+            suspects[row] = confident.is_some_and(|found| found != self.given[place] as usize);
+        }
+        suspects
+    }
+
+    /// Among rows on which the model is decided, the share that it decides against. How decided it is, by
+    /// the lead of its first class over its second, does not depend on the class that a row was given,
+    /// for it has not learnt the row: wrong rows are as frequent there as anywhere. Undecided rows are
+    /// hard, not wrong.
+    fn share_of_wrong(&self) -> Share {
+        let mut sorted = self.leads.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let decided = |level: f64| {
+            let cut = sorted[((sorted.len() - 1) as f64 * level) as usize];
+            let all = self.leads.iter().filter(|lead| **lead >= cut).count();
+            let against = self.disputed.iter().filter(|&&row| self.leads[row] >= cut).count();
+            (against as f64, all as f64)
+        };
+        let ((a, n), (b, m)) = (decided(0.75), decided(0.5));
+        Share {
+            estimate: a / n,
+            low: wilson(a, n, -1.0).min(wilson(b, m, -1.0)),
+            high: wilson(a, n, 1.0).max(wilson(b, m, 1.0)),
+        }
     }
 }
 
@@ -182,7 +236,7 @@ mod tests {
             (0..700).map(|i| half_normal((f64::from(i) + 0.5) / 700.0)).collect();
         distances.extend((0..300).map(|i| 20.0 + f64::from(i)));
         assert!((trustworthy_spread(&distances) - 1.0).abs() < 0.02);
-        let (_, suspects, share) = residuals(&distances);
+        let (_, suspects, share) = residuals(distances);
         assert_eq!(suspects.iter().filter(|suspect| **suspect).count(), 300);
         assert!(share.low < 0.3 && 0.3 <= share.estimate && share.estimate < share.high);
     }

@@ -3,5 +3,5 @@
 pub mod audit;
 pub mod metrics;
 
-pub use audit::{Audit, Share};
+pub use audit::{Audit, Auditor, Share};
 pub use metrics::Metrics;

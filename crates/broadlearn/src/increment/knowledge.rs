@@ -207,6 +207,24 @@ impl Knowledge {
         Ok(())
     }
 
+    /// Puts equations in place of these to which rows were added, after the earlier ones had lost weight by the factor
+    /// `decay`: with their factor and the record of the new rows.
+    pub(crate) fn take_over(
+        &mut self,
+        equations: NormalEquations,
+        factor: Factor,
+        ledger: &Ledger,
+        decay: f64,
+    ) {
+        if decay < 1.0 {
+            self.ledger.decay(decay);
+            self.decayed = true;
+        }
+        self.ledger.merge(ledger);
+        self.equations = equations;
+        (self.factor, self.updates) = (Some(factor), 0);
+    }
+
     /// U (R + γ I)^-1 U': how much what is learnt of one row says of another.
     pub(crate) fn influence(&mut self, u: MatRef<'_, f64>) -> Result<Mat<f64>> {
         let mut t = u.transpose().to_owned();

@@ -117,6 +117,13 @@ impl Ledger {
             .collect()
     }
 
+    /// The rows in an order in which they are found fast, for many calls.
+    pub(crate) fn index(&self) -> Index<'_> {
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_unstable_by_key(|&place| (self.fingerprints[place], place));
+        Index { ledger: self, found: vec![0; order.len()], order }
+    }
+
     /// Strikes out the rows at these places.
     pub(crate) fn strike(&mut self, places: &[usize]) {
         let mut keep = vec![true; self.len()];
@@ -125,6 +132,38 @@ impl Ledger {
         self.fingerprints.retain(|_| kept.next().copied().unwrap_or(true));
         let mut kept = keep.iter();
         self.weights.retain(|_| kept.next().copied().unwrap_or(true));
+    }
+}
+
+/// The rows of a ledger, ordered by their fingerprints.
+pub(crate) struct Index<'a> {
+    ledger: &'a Ledger,
+    order: Vec<usize>,
+    /// How often a fingerprint was found, at the first of its places in this order.
+    found: Vec<u32>,
+}
+
+impl Index<'_> {
+    /// The weights of these rows, `None` for one that is not on record. Rows that occur several times are found as
+    /// [`Ledger::find`] finds them, the latest first, over all calls.
+    pub(crate) fn weights(&mut self, fingerprints: &[u64]) -> Vec<Option<f64>> {
+        let Self { ledger, order, found } = self;
+        let print = |place: usize| ledger.fingerprints[place];
+        let mut weight = |fingerprint: u64| {
+            let start = order.partition_point(|&place| print(place) < fingerprint);
+            let rest = &order[start..];
+            let count = rest.iter().take_while(|&&place| print(place) == fingerprint).count();
+            let before = found.get_mut(start).filter(|before| (**before as usize) < count)?;
+            *before += 1;
+            let place = rest[count - *before as usize];
+            Some(ledger.weights[place])
+        };
+        fingerprints.iter().map(|&fingerprint| weight(fingerprint)).collect()
+    }
+
+    /// Begins again: no row was found yet.
+    pub(crate) fn restart(&mut self) {
+        self.found.fill(0);
     }
 }
 
@@ -197,6 +236,11 @@ mod tests {
         let mut ledger = Ledger::default();
         ledger.record(&[7, 8, 7, 9], &[0.1, 0.2, 0.3, 0.4]);
         assert_eq!(ledger.find(&[7, 7, 7, 5]), [Some(2), Some(0), None, None]);
+        let mut index = ledger.index();
+        assert_eq!(index.weights(&[7, 8]), [Some(0.3), Some(0.2)]);
+        assert_eq!(index.weights(&[7, 7, 5]), [Some(0.1), None, None]);
+        index.restart();
+        assert_eq!(index.weights(&[7]), [Some(0.3)]);
         ledger.strike(&[2, 3]);
         assert_eq!((ledger.fingerprints(), ledger.weights()), (&[7, 8][..], &[0.1, 0.2][..]));
         ledger.keep_latest(1);

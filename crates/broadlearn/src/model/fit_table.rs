@@ -17,7 +17,7 @@ use super::fit::{PRECISION, linear_columns, plain_report};
 use super::rows::{Kept, Labelled, target_matrix};
 use super::settings::{CheckedSettings, Criterion, Procedure, Regularisation, Settings};
 use super::{Member, Model};
-use crate::data::{Block, Samples, Schema, SchemaReader, TableReader, TrainingData};
+use crate::data::{Part, Samples, Schema, SchemaReader, TableReader, TrainingData};
 use crate::error::{Error, Result};
 use crate::features::FeatureMap;
 use crate::features::build::build;
@@ -47,9 +47,20 @@ pub enum TableRows<'a> {
     Rest(TableReader),
 }
 
+/// How the rows of a table are learnt as they pass by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passing {
+    /// Whether rows without a target are left out; else they are an error.
+    pub drop_missing_target: bool,
+    /// Whether all rows go on record, 16 bytes each, and not only those of the sample: so that
+    /// they can be left out or forgotten again.
+    pub on_record: bool,
+}
+
 impl Settings {
     /// Fits a table of which `sample` holds some rows: a random sample of them, or the first of a
-    /// stream. Memory is needed for these, for one block of rows and for R; rows are not put on record.
+    /// stream. Memory is needed for these, for a few blocks of rows and for R. The next block is read by another
+    /// thread while one is being added up.
     ///
     /// # Errors
     /// As [`fit`](Self::fit); the pseudo-inverse, and a given kernel size for a stream, which need more
@@ -58,7 +69,7 @@ impl Settings {
         self,
         sample: &TrainingData,
         rows: TableRows<'_>,
-        drop_missing_target: bool,
+        passing: Passing,
         observer: &mut Observer<'_>,
     ) -> Result<Model> {
         let settings = self.check(sample.target().task())?;
@@ -71,7 +82,8 @@ impl Settings {
             TableRows::Rest(reader) => (None, Some(reader)),
         };
         let (schema, samples) = (&schema, &samples);
-        let mut passes = Passes { again, rest, schema, drop_missing_target, count, samples };
+        let part = sample.part();
+        let mut passes = Passes { again, rest, schema, passing, part, count, samples };
         settings.fit_table(&mut passes, observer)
     }
 }
@@ -81,7 +93,8 @@ struct Passes<'a, 'o> {
     again: Option<&'o mut dyn FnMut() -> Result<TableReader>>,
     rest: Option<TableReader>,
     schema: &'a Schema,
-    drop_missing_target: bool,
+    passing: Passing,
+    part: Option<Part>,
     count: Option<u64>,
     samples: &'a Samples,
 }
@@ -109,7 +122,7 @@ impl Passes<'_, '_> {
             done += kept.rows().x.nrows() as u64;
             visitor(kept.rows())
         };
-        let (schema, drop) = (self.schema, self.drop_missing_target);
+        let (schema, drop) = (self.schema, self.passing.drop_missing_target);
         let mut reader = match (&mut self.again, self.rest.take()) {
             (Some(open), _) => SchemaReader::new(open()?, schema, true, drop)?,
             (None, Some(rest)) => {
@@ -122,11 +135,14 @@ impl Passes<'_, '_> {
                 );
             }
         };
-        while let Some(block) = reader.next_block(BLOCK_ROWS)? {
-            if let Block { x, targets: Some(targets), weights, .. } = &block {
-                visit(Labelled { x: x.as_ref(), targets, weights: weights.as_deref() })?;
+        reader = reader.only(self.part);
+        reader.for_each_block(BLOCK_ROWS, |block| match &block.targets {
+            Some(targets) => {
+                let (x, weights) = (block.x.as_ref(), block.weights.as_deref());
+                visit(Labelled { x, targets, weights })
             }
-        }
+            None => Ok(()),
+        })?;
         Ok(done)
     }
 }
@@ -138,6 +154,8 @@ struct Candidate {
     /// What gives the rows their weights.
     w: Mat<f64>,
     equations: NormalEquations,
+    /// The rows of these equations, if they go on record.
+    ledger: Ledger,
     factor: Option<Factor>,
     /// What gave the rows their weights in these equations.
     judge: Mat<f64>,
@@ -234,6 +252,7 @@ impl CheckedSettings {
                 map,
                 w,
                 equations,
+                ledger: Ledger::default(),
                 factor: None,
                 judge,
                 steps,
@@ -335,21 +354,29 @@ fn add_up(
     for candidate in &mut *candidates {
         let (nodes, outputs) = (candidate.w.nrows(), candidate.w.ncols());
         candidate.equations = NormalEquations::empty(nodes, outputs);
+        candidate.ledger = Ledger::default();
         candidate.factor = None;
     }
     let outputs = passes.schema.target.outputs();
+    let on_record = passes.passing.on_record;
     let count = passes.visit("adding up rows", observer, |rows| {
         let mut y = target_matrix(rows.targets, outputs);
         target_scaler.apply(y.as_mut());
         let inputs = ScaledRows::new(rows.x, input_scaler);
         let mut shared: Option<Vec<f64>> = None;
+        let prints = if on_record { fingerprints(rows.x, rows.targets) } else { Vec::new() };
         for (place, candidate) in candidates.iter_mut().enumerate() {
             candidate.map.visit(&inputs, |range, u| {
                 let y = y.subrows(range.start, range.len());
                 let user = rows.weights.map(|weights| &weights[range.clone()]);
+                let prints = if on_record { &prints[range.clone()] } else { &[] };
                 if loss == Loss::Squared {
                     candidate.equations.add(u, y, user, parallelism());
-                    sums.note(place, user, &vec![1.0; range.len()], &[]);
+                    let ones = vec![1.0; range.len()];
+                    candidate
+                        .ledger
+                        .record(prints, if on_record { user.unwrap_or(&ones) } else { &[] });
+                    sums.note(place, user, &ones, &[]);
                     return Ok(());
                 }
                 let known = shared.as_ref().filter(|_| judged && place > 0);
@@ -378,6 +405,7 @@ fn add_up(
                     trust.iter_mut().zip(user).for_each(|(trust, user)| *trust *= user);
                 }
                 candidate.equations.add(u, y, Some(&trust), parallelism());
+                candidate.ledger.record(prints, if on_record { &trust } else { &[] });
                 Ok(())
             })?;
         }
@@ -413,10 +441,10 @@ fn finished(
 ) -> Result<Model> {
     let ridge = report.ridge.unwrap_or(0.0);
     let mut members = Vec::with_capacity(candidates.len());
-    // The sample goes on record with the weights that it got; the other rows do not.
+    // The sample goes on record with the weights that it got; the other rows only if that was asked for.
     let prints = fingerprints(rows.x, rows.targets);
     let mut shared: Option<Vec<f64>> = None;
-    for Candidate { settings, map, w, equations, factor, judge, .. } in candidates {
+    for Candidate { settings, map, w, equations, mut ledger, factor, judge, .. } in candidates {
         let inputs = ScaledRows::new(rows.x, &input_scaler);
         let state = StateRows::new(&map, inputs);
         let system = System::new(&state, y.as_ref(), PRECISION, parallelism());
@@ -442,8 +470,10 @@ fn finished(
         shared = report.cross_fitted.then(|| weights.clone());
         drop(state);
         let factor = factor.map(|factor| (factor, 0));
-        let dropped = count.saturating_sub(prints.len() as u64);
-        let ledger = Ledger::from_parts(prints.clone(), weights, dropped).unwrap_or_default();
+        if ledger.is_empty() {
+            let dropped = count.saturating_sub(prints.len() as u64);
+            ledger = Ledger::from_parts(prints.clone(), weights, dropped).unwrap_or_default();
+        }
         members.push(Member {
             settings,
             schema: schema.clone(),

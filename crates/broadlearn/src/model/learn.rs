@@ -50,6 +50,11 @@ impl Learning {
         }
         Ok(())
     }
+
+    /// The factor by which the weights of earlier rows shrink when so many are learnt.
+    pub(super) fn decay(&self, rows: usize) -> f64 {
+        self.forgetting.powi(rows.min(i32::MAX as usize) as i32)
+    }
 }
 
 /// What came of learning some rows.
@@ -77,6 +82,18 @@ impl Learnt {
         self.quarantined.extend(later.quarantined.iter().map(|row| first + row));
         self.route = later.route.or(self.route);
     }
+}
+
+/// Rows that were judged and are about to be learnt.
+pub(super) struct Admitted {
+    /// What the model thinks of all rows.
+    pub(super) learnt: Learnt,
+    /// The rows that are not left out.
+    pub(super) places: Vec<usize>,
+    /// By member: their weights, the user's multiplied in.
+    pub(super) weights: Vec<Vec<f64>>,
+    /// Bounds what they add to R and P.
+    pub(super) size: f64,
 }
 
 impl Model {
@@ -155,42 +172,49 @@ impl Model {
         } else {
             self.judge(rows, observer)?
         };
-        let Judged { outputs, trust, plausibility, size } = judged;
-        let predictions = self.predictions(outputs);
-        let user = |row: usize| rows.weights.map_or(1.0, |weights| weights[row]);
-        let (quarantined, learnt): (Vec<usize>, Vec<usize>) = (0..plausibility.len())
-            .filter(|&row| user(row) > 0.0)
-            .partition(|&row| plausibility[row] < learning.quarantine);
-        let mean_trust = mean_of(&trust);
-        if learnt.is_empty() {
-            let trust = mean_trust;
-            return Ok(Learnt { predictions, trust, plausibility, quarantined, route: None });
+        let Admitted { mut learnt, places, weights, size } = self.admit(rows, judged, learning);
+        if places.is_empty() {
+            return Ok(learnt);
         }
+        check_size(size)?;
         let kept;
-        let rows = if learnt.len() == plausibility.len() {
+        let rows = if places.len() == rows.x.nrows() {
             rows
         } else {
-            kept = Kept::select(rows, &learnt);
+            kept = Kept::select(rows, &places);
             kept.rows()
         };
+        let decay = learning.decay(places.len());
+        let routes = self.change(observer, |place, member, observer| {
+            member.add_rows(rows, &weights[place], decay, observer)
+        })?;
+        learnt.route = routes.first().copied();
+        Ok(learnt)
+    }
+
+    /// Which of these rows are learnt, and with which weights.
+    pub(super) fn admit(&self, rows: Labelled<'_>, judged: Judged, learning: Learning) -> Admitted {
+        let Judged { outputs, trust, plausibility, size } = judged;
+        let user = |row: usize| rows.weights.map_or(1.0, |weights| weights[row]);
+        let (quarantined, places): (Vec<usize>, Vec<usize>) = (0..plausibility.len())
+            .filter(|&row| user(row) > 0.0)
+            .partition(|&row| plausibility[row] < learning.quarantine);
         // The row that came last has its full weight.
-        let age = |place: usize| (learnt.len() - 1 - place) as f64;
+        let age = |place: usize| (places.len() - 1 - place) as f64;
         let weights: Vec<Vec<f64>> = trust
             .iter()
             .map(|trust| {
                 let weight = |(place, &row): (usize, &usize)| {
                     trust[row] * user(row) * learning.forgetting.powf(age(place))
                 };
-                learnt.iter().enumerate().map(weight).collect()
+                places.iter().enumerate().map(weight).collect()
             })
             .collect();
-        check_size(size * weights.iter().flatten().copied().fold(1.0, f64::max))?;
-        let decay = learning.forgetting.powi(learnt.len().min(i32::MAX as usize) as i32);
-        let routes = self.change(observer, |place, member, observer| {
-            member.add_rows(rows, &weights[place], decay, observer)
-        })?;
-        let (trust, route) = (mean_trust, routes.first().copied());
-        Ok(Learnt { predictions, trust, plausibility, quarantined, route })
+        let size = size * weights.iter().flatten().copied().fold(1.0, f64::max);
+        let predictions = self.predictions(outputs);
+        let trust = mean_of(&trust);
+        let learnt = Learnt { predictions, trust, plausibility, quarantined, route: None };
+        Admitted { learnt, places, weights, size }
     }
 
     /// Adds classes of which nothing is known yet: outputs that are 0 until rows of them are learnt.

@@ -11,13 +11,15 @@
 
 use super::ensemble::Mean;
 use super::learn::mean_of;
-use super::rows::Labelled;
+use super::rows::{Kept, Labelled};
 use super::{Member, Model, Predictions};
 use crate::error::Result;
-use crate::increment::ledger::fingerprints;
-use crate::linalg::{parallelism, product, row_blocks, select_rows};
-use crate::progress::{Observer, report};
-use faer::{Accum, Mat};
+use crate::increment::ledger::{Index, fingerprints};
+use crate::linalg::{parallelism, product, row_blocks};
+use crate::progress::{Observer, report, unobserved};
+use crate::solve::factor::Factor;
+use faer::{Accum, Mat, MatRef};
+use std::borrow::Cow;
 
 /// Rows as the model sees them without having learnt them.
 #[derive(Clone, Debug)]
@@ -46,22 +48,20 @@ impl Model {
         observer: &mut Observer<'_>,
     ) -> Result<LeftOut> {
         rows.check(self.schema())?;
-        let (mut mean, mut leverage, mut weights) = (Mean::new(), Vec::new(), Vec::new());
-        self.each(observer, |member, observer| {
-            let left_out = member.leave_one_out(rows, observer)?;
-            leverage.push(left_out.leverage);
-            weights.push(left_out.weights);
-            mean.add(left_out.residuals);
-            Ok(())
-        })?;
-        let e = mean.finish();
-        let distances = e.row_iter().map(|e| e.squared_norm_l2().sqrt()).collect();
-        let predictions = self.predictions(self.first().scaled_targets(rows) - e);
-        let weights = (0..rows.x.nrows())
-            .map(|row| weights.iter().map(|weights| weights[row]).sum::<Option<f64>>())
-            .map(|sum| sum.map(|sum| sum / self.members.len() as f64))
-            .collect();
-        Ok(LeftOut { predictions, distances, leverage: mean_of(&leverage), weights })
+        self.leaving_out()?.next_rows(rows, observer)
+    }
+
+    /// The same for rows that pass by in blocks.
+    ///
+    /// # Errors
+    /// A compact model.
+    pub fn leaving_out(&self) -> Result<LeavingOut<'_>> {
+        let mut members = Vec::with_capacity(self.members.len());
+        for member in &self.members {
+            let knowledge = member.updatable()?;
+            members.push((knowledge.factor_of_r()?, knowledge.ledger().index()));
+        }
+        Ok(LeavingOut { model: self, members })
     }
 
     /// By how much the predictions of all `rows` change, as a root mean square in units of the scaled
@@ -76,16 +76,159 @@ impl Model {
         observer: &mut Observer<'_>,
     ) -> Result<Vec<f64>> {
         rows.check(self.schema())?;
-        let removals = self.each(observer, |member, _| member.removals(rows, chosen))?;
-        let (n, outputs) = (rows.x.nrows(), self.weights().ncols());
-        let mut squares = vec![0.0; chosen.len()];
+        let mut removals = Removals::new(self);
+        if let Some((_, more)) = self.leaving_out()?.next_chosen(rows, chosen)? {
+            removals.append(more);
+        }
+        removals.see(rows.x, observer)?;
+        Ok(removals.effects())
+    }
+}
+
+/// A model that is about to predict rows without themselves, block by block: its factors, and where its rows are on
+/// record.
+pub struct LeavingOut<'a> {
+    model: &'a Model,
+    members: Vec<(Cow<'a, Factor>, Index<'a>)>,
+}
+
+impl<'a> LeavingOut<'a> {
+    /// Predicts the next rows. If equal rows were learnt with different weights, the latest of them comes first, over
+    /// all blocks.
+    ///
+    /// # Errors
+    /// Rows that do not fit the schema, `Interrupted`.
+    pub fn next_rows(
+        &mut self,
+        rows: Labelled<'_>,
+        observer: &mut Observer<'_>,
+    ) -> Result<LeftOut> {
+        rows.check_shape(self.model.schema())?;
+        let weights = self.weights_on_record(rows);
+        self.predict(rows, &weights, observer)
+    }
+
+    /// Predicts only some of the next rows, and prepares their removal; nothing if there are none.
+    ///
+    /// # Errors
+    /// As [`next_rows`](Self::next_rows).
+    pub fn next_chosen(
+        &mut self,
+        rows: Labelled<'_>,
+        chosen: &[usize],
+    ) -> Result<Option<(LeftOut, Removals<'a>)>> {
+        rows.check_shape(self.model.schema())?;
+        let mut weights = self.weights_on_record(rows);
+        if chosen.is_empty() {
+            return Ok(None);
+        }
+        for weights in &mut weights {
+            *weights = chosen.iter().map(|&row| weights[row]).collect();
+        }
+        let kept = Kept::select(rows, chosen);
+        let rows = kept.rows();
+        let left_out = self.predict(rows, &weights, &mut unobserved)?;
+        let mut removals = Removals::new(self.model);
+        removals.squares = vec![0.0; chosen.len()];
+        let members = self.model.members.iter().zip(&self.members).zip(&weights);
+        removals.members = members
+            .map(|((member, (factor, _)), weights)| member.removals(rows, factor, weights))
+            .collect();
+        Ok(Some((left_out, removals)))
+    }
+
+    /// Begins another pass over the rows.
+    pub fn restart(&mut self) {
+        self.members.iter_mut().for_each(|(_, index)| index.restart());
+    }
+
+    fn predict(
+        &self,
+        rows: Labelled<'_>,
+        weights: &[Vec<Option<f64>>],
+        observer: &mut Observer<'_>,
+    ) -> Result<LeftOut> {
+        let (mut mean, mut leverage) = (Mean::new(), Vec::new());
+        let mut known = self.members.iter().zip(weights);
+        self.model.each(observer, |member, observer| {
+            let Some(((factor, _), weights)) = known.next() else { return Ok(()) };
+            let (residuals, own) = member.leave_one_out(rows, factor, weights, observer)?;
+            leverage.push(own);
+            mean.add(residuals);
+            Ok(())
+        })?;
+        let e = mean.finish();
+        let distances = e.row_iter().map(|e| e.squared_norm_l2().sqrt()).collect();
+        let predictions = self.model.predictions(self.model.first().scaled_targets(rows) - e);
+        let weights = (0..rows.x.nrows())
+            .map(|row| weights.iter().map(|weights| weights[row]).sum::<Option<f64>>())
+            .map(|sum| sum.map(|sum| sum / self.members.len() as f64))
+            .collect();
+        Ok(LeftOut { predictions, distances, leverage: mean_of(&leverage), weights })
+    }
+
+    /// By member: the weights with which these rows were learnt; `None` for those that were not.
+    fn weights_on_record(&mut self, rows: Labelled<'_>) -> Vec<Vec<Option<f64>>> {
+        let prints = fingerprints(rows.x, rows.targets);
+        self.members.iter_mut().map(|(_, index)| index.weights(&prints)).collect()
+    }
+}
+
+/// What forgetting some rows, each by itself, changes in the predictions of rows that pass by.
+pub struct Removals<'a> {
+    model: &'a Model,
+    members: Vec<Directions>,
+    /// For each of the rows to forget, the sum of squared changes.
+    squares: Vec<f64>,
+    seen: usize,
+}
+
+/// The same for one member: W changes by the product of a direction, A^-1 u', and a step, -λ e / (1 - h), of which the
+/// sign does not matter here.
+struct Directions {
+    /// L x rows.
+    directions: Mat<f64>,
+    /// Rows x C.
+    steps: Mat<f64>,
+}
+
+impl<'a> Removals<'a> {
+    /// No row to forget yet.
+    pub fn new(model: &'a Model) -> Self {
+        Self { model, members: Vec::new(), squares: Vec::new(), seen: 0 }
+    }
+
+    /// Adds further rows to forget, before any were [seen](Self::see).
+    pub fn append(&mut self, more: Self) {
+        self.squares.extend(more.squares);
+        if self.members.is_empty() {
+            self.members = more.members;
+            return;
+        }
+        for (own, more) in self.members.iter_mut().zip(more.members) {
+            own.append(&more);
+        }
+    }
+
+    /// Takes note of what the removals change for these inputs.
+    ///
+    /// # Errors
+    /// `Interrupted`.
+    pub fn see(&mut self, x: MatRef<'_, f64>, observer: &mut Observer<'_>) -> Result<()> {
+        let (n, outputs, count) = (x.nrows(), self.model.weights().ncols(), self.squares.len());
+        self.seen += n;
+        if count == 0 {
+            return Ok(());
+        }
         for range in row_blocks(n) {
             report(observer, "removing rows", range.start as u64, Some(n as u64))?;
             // By output, one column for each of the chosen rows: the sum over the members.
-            let mut changes = vec![Mat::<f64>::zeros(range.len(), chosen.len()); outputs];
-            for (member, Removals { directions, steps }) in self.members.iter().zip(&removals) {
-                let u = member.map.state(member.scaled(rows.x).block(range.clone()).as_ref());
-                let mut influence = Mat::zeros(range.len(), chosen.len());
+            let mut changes = vec![Mat::<f64>::zeros(range.len(), count); outputs];
+            for (member, Directions { directions, steps }) in
+                self.model.members.iter().zip(&self.members)
+            {
+                let u = member.map.state(member.scaled(x).block(range.clone()).as_ref());
+                let mut influence = Mat::zeros(range.len(), count);
                 let directions = directions.as_ref();
                 product(influence.as_mut(), Accum::Replace, u.as_ref(), directions, parallelism());
                 for (c, change) in changes.iter_mut().enumerate() {
@@ -100,38 +243,41 @@ impl Model {
                 }
             }
             for change in &changes {
-                for (square, change) in squares.iter_mut().zip(change.col_iter()) {
+                for (square, change) in self.squares.iter_mut().zip(change.col_iter()) {
                     *square += change.squared_norm_l2();
                 }
             }
         }
-        let count = self.members.len() as f64;
-        Ok(squares.iter().map(|square| (square / n as f64).sqrt() / count).collect())
+        Ok(())
+    }
+
+    /// For each of the rows, the root mean square of the changes, in units of the scaled target.
+    pub fn effects(&self) -> Vec<f64> {
+        let count = self.model.members.len() as f64;
+        let n = self.seen as f64;
+        self.squares.iter().map(|square| (square / n).sqrt() / count).collect()
     }
 }
 
-/// Rows as a member sees them without having learnt them.
-struct Without {
-    /// Y - F of these predictions.
-    residuals: Mat<f64>,
-    leverage: Vec<f64>,
-    weights: Vec<Option<f64>>,
-}
-
-/// What removing some rows, each by itself, does to a member: W changes by the product of a direction,
-/// A^-1 u', and a step, -λ e / (1 - h), of which the sign does not matter here.
-struct Removals {
-    /// L x rows.
-    directions: Mat<f64>,
-    /// Rows x C.
-    steps: Mat<f64>,
+impl Directions {
+    fn append(&mut self, more: &Self) {
+        let (l, k) = (self.directions.nrows(), self.directions.ncols());
+        let more_rows = more.steps.nrows();
+        self.directions.resize_with(l, k + more_rows, |i, j| more.directions[(i, j - k)]);
+        self.steps.resize_with(k + more_rows, more.steps.ncols(), |i, j| more.steps[(i - k, j)]);
+    }
 }
 
 impl Member {
-    fn leave_one_out(&self, rows: Labelled<'_>, observer: &mut Observer<'_>) -> Result<Without> {
-        let factor = self.updatable()?.factor_of_r()?;
+    /// The residuals of rows without themselves, and their leverages.
+    fn leave_one_out(
+        &self,
+        rows: Labelled<'_>,
+        factor: &Factor,
+        weights: &[Option<f64>],
+        observer: &mut Observer<'_>,
+    ) -> Result<(Mat<f64>, Vec<f64>)> {
         let n = rows.x.nrows();
-        let weights = self.weights_on_record(rows)?;
         let mut residuals = self.scaled_targets(rows);
         let mut leverage = vec![0.0; n];
         self.map.visit(&self.scaled(rows.x), |range, u| {
@@ -150,35 +296,28 @@ impl Member {
             }
             Ok(())
         })?;
-        Ok(Without { residuals, leverage, weights })
+        Ok((residuals, leverage))
     }
 
-    fn removals(&self, rows: Labelled<'_>, chosen: &[usize]) -> Result<Removals> {
-        let factor = self.updatable()?.factor_of_r()?;
-        let weights = self.weights_on_record(rows)?;
-        let u = self.map.state(self.scaled(rows.x).select(chosen).as_ref());
+    /// What forgetting each of these rows would do.
+    fn removals(&self, rows: Labelled<'_>, factor: &Factor, weights: &[Option<f64>]) -> Directions {
+        let n = rows.x.nrows();
+        let u = self.map.state(self.scaled(rows.x).block(0..n).as_ref());
         let mut t = u.transpose().to_owned();
         factor.solve_lower_in_place(t.as_mut(), parallelism());
-        let mut steps = select_rows(self.scaled_targets(rows).as_ref(), chosen);
-        let mut f = Mat::zeros(chosen.len(), self.w.ncols());
+        let mut steps = self.scaled_targets(rows);
+        let mut f = Mat::zeros(n, self.w.ncols());
         product(f.as_mut(), Accum::Replace, u.as_ref(), self.w.as_ref(), parallelism());
-        for (place, &row) in chosen.iter().enumerate() {
+        for row in 0..n {
             let weight = weights[row].unwrap_or(0.0);
-            let h = (weight * t.col(place).squared_norm_l2()).min(1.0 - LEAST_REST);
+            let h = (weight * t.col(row).squared_norm_l2()).min(1.0 - LEAST_REST);
             for c in 0..f.ncols() {
-                steps[(place, c)] = weight * (steps[(place, c)] - f[(place, c)]) / (1.0 - h);
+                steps[(row, c)] = weight * (steps[(row, c)] - f[(row, c)]) / (1.0 - h);
             }
         }
         let mut directions = u.transpose().to_owned();
         factor.solve_in_place(directions.as_mut(), parallelism());
-        Ok(Removals { directions, steps })
-    }
-
-    /// The weights with which these rows were learnt; `None` for those that were not.
-    fn weights_on_record(&self, rows: Labelled<'_>) -> Result<Vec<Option<f64>>> {
-        let ledger = self.updatable()?.ledger();
-        let places = ledger.find(&fingerprints(rows.x, rows.targets));
-        Ok(places.iter().map(|place| place.map(|place| ledger.weights()[place])).collect())
+        Directions { directions, steps }
     }
 }
 
