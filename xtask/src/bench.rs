@@ -1,6 +1,8 @@
 //! `cargo xtask bench`: figures that compare the library with others, on the machine at hand.
 
+mod document;
 mod figures;
+mod scale;
 mod speed;
 
 use std::env;
@@ -11,21 +13,28 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::{data, run, venv};
-use figures::{Figures, Spread, in_turn, shown};
+use document::{Rounds, Told};
+use figures::figures;
 
 /// For the list of commands.
 pub(crate) const SUMMARY: &str = "compare the library with others";
 
 /// For `cargo xtask bench --help`.
 pub(crate) const HELP: &str = "\
-cargo xtask bench mnist|robust|small|updates|prediction|increments|rows [--threads N] [--runs K]
-cargo xtask bench digits|robustness [--runs K]
-cargo xtask bench kernels
+cargo xtask bench [NAME...] [--threads N] [--runs K] [--quick] [--full] [--reuse] [--write]
 cargo xtask bench peers|audit|intervals|defaults [OPTIONS]
+
+Without a name, everything, one after the other: hours; with --quick, about one. What was measured is kept in
+target/bench/NAME.rounds.json, and said in docs/benchmarks.md between the markers of that name, with a picture, if the
+machine was idle in the beginning: medians, in brackets the least and the most of all rounds. Benchmarks whose data are missing
+are left out then.
+
+kernels: single steps in shares of what the processor can do (crates/broadlearn/benches/kernels.rs). The shares in
+other tables are of the peak that this has measured last.
 
 mnist: MNIST, 60 000 rows, 10 x 10 feature and 5000 enhancement nodes, ridge 1e-5: the release build of
 crates/broadlearn/examples/mnist.rs and xtask/bench/mnist.py (NumPy, SciPy, OpenBLAS, the same map,
-the same arithmetic) in turn. Prints a table of the seconds: the best run and, in brackets, the worst.
+the same arithmetic) in turn.
 
 robust: the same network with 20 % wrong labels and the loss correntropy, to the fixed point, against a ridge fit,
 against itself with a limit of memory, and against two steps of the paper's iteration in NumPy (xtask/bench/mnist.py).
@@ -36,16 +45,17 @@ small: the same for the small sets with 300 nodes (examples/small_fits.rs, xtask
 updates: 10 000 rows to 20 000 at 5100 nodes (examples/sample_updates.rs) against the paper's formula, which
 carries an inverse (xtask/bench/updates.py).
 
-prediction: rows per second at 5100 nodes (examples/prediction.rs) against a perceptron of scikit-learn with as many
-flops (xtask/bench/prediction.py).
-
-kernels: single steps in shares of what the processor can do (crates/broadlearn/benches/kernels.rs).
+rows: rows learnt per second at 600 nodes (examples/row_updates.rs) against recursive least squares
+in NumPy (xtask/bench/rows.py), in turn, one thread each unless given.
 
 increments: the paper's Tables IV, V and VI on MNIST through learn and grow
 (crates/broadlearn/examples/increments.rs), K networks, and their cost in units of a refit.
 
-rows: rows learnt per second at 600 nodes (examples/row_updates.rs) against recursive least squares
-in NumPy (xtask/bench/rows.py), in turn, one thread each unless given.
+scale: tables of 1e5, 3e5 and 1e6 rows, with --full up to 1e7, fitted with 500 nodes and --memory 200M: from a file and from a
+pipe, squared and correntropy; time, memory, and the difference from a fit in memory.
+
+prediction: rows per second at 5100 nodes (examples/prediction.rs) against a perceptron of scikit-learn with as many
+flops (xtask/bench/prediction.py).
 
 digits: what updates of a Cholesky factor, a carried inverse and a pseudo-inverse lose
 (examples/lost_digits.rs).
@@ -63,10 +73,14 @@ networks, and Friedman's function with outliers (xtask/bench/defaults.py), likew
 Nothing else should run on the machine meanwhile. docs/benchmarks.md explains the tables.
 
   --threads N   threads; all cores unless given
-  --runs K      runs, 3 unless given
+  --runs K      rounds, 3 unless given
+  --quick       one round, and smaller tables
+  --full        larger tables, as described under scale
   --to-the-end  as described under robust
+  --reuse       nothing is measured: what was kept is said once more
+  --write       the document is written even if the machine was busy
 
-OPTIONS of the last four, among others:
+OPTIONS of the last four, if one of them is named alone, among others:
 
   --quick       one split or seed, and some small sets
   --sets SET... these sets only
@@ -77,25 +91,100 @@ OPTIONS of the last four, among others:
 The data of mnist, robust, updates and increments are mnist_train.npz and mnist_test.npz in BROADLEARN_DATA or data/:
 `cargo xtask data mnist`.";
 
-/// The benchmarks in Python that bring their own options.
+/// The benchmarks in Python that bring their own options, and keep and tell their results themselves.
 const SCRIPTS: [&str; 4] = ["peers", "audit", "intervals", "defaults"];
 
-/// The rows of the table: a title, and what is added up for either program.
-const ROWS: &[(&str, &[&str], &[&str])] = &[
-    ("read the training table", &["reading"], &["reading"]),
-    ("build the network", &["building"], &[]),
-    ("**ridge fit**", &["solving"], &["solving"]),
-    ("- processor time of all threads", &["solving_cpu"], &["solving_cpu"]),
-    ("- scaling, map, tanh", &["mapping"], &["scaling", "map", "activation"]),
-    ("- Cholesky factor, solve", &["factor"], &["factor"]),
-    ("test", &["testing"], &["testing"]),
-    ("accuracy, %", &["accuracy"], &["accuracy"]),
-    ("peak memory, MB", &["peak_mb"], &["peak_mb"]),
+/// Beyond this load average in the beginning others were at work.
+const IDLE: f64 = 0.5;
+
+/// A benchmark: how it is measured, and what is said of it.
+struct Bench {
+    name: &'static str,
+    measure: fn(&Options) -> Result<Rounds>,
+    tell: fn(&Rounds, Option<Machine>) -> Told,
+}
+
+/// All of them but the scripts, in the order in which they are run: what the machine can do is known first.
+const BENCHES: [Bench; 11] = [
+    Bench { name: "kernels", measure: speed::measure_kernels, tell: speed::tell_kernels },
+    Bench { name: "mnist", measure: speed::measure_mnist, tell: speed::tell_mnist },
+    Bench { name: "robust", measure: speed::measure_robust, tell: speed::tell_robust },
+    Bench { name: "small", measure: speed::measure_small, tell: speed::tell_small },
+    Bench { name: "updates", measure: speed::measure_updates, tell: speed::tell_updates },
+    Bench { name: "rows", measure: speed::measure_rows, tell: speed::tell_rows },
+    Bench { name: "increments", measure: measure_increments, tell: tell_own },
+    Bench { name: "scale", measure: scale::measure, tell: scale::tell },
+    Bench { name: "prediction", measure: speed::measure_prediction, tell: speed::tell_prediction },
+    Bench { name: "digits", measure: measure_digits, tell: tell_own },
+    Bench { name: "robustness", measure: measure_robustness, tell: tell_own },
 ];
+
+/// What was asked for.
+struct Options {
+    threads: Option<usize>,
+    runs: usize,
+    quick: bool,
+    full: bool,
+    reuse: bool,
+    write: bool,
+    to_the_end: bool,
+    /// The load average in the beginning.
+    load: f64,
+}
+
+/// What the machine can do: 1e9 flops and bytes a second.
+#[derive(Clone, Copy, Debug)]
+struct Machine {
+    flops: f64,
+    bytes: f64,
+}
+
+impl Machine {
+    /// As the rounds of `kernels` have found it.
+    fn of(kernels: &Rounds) -> Option<Self> {
+        let rate = |name: &str| kernels.last("kernels", &format!("{name}.median"));
+        Some(Self { flops: rate("peak")?, bytes: rate("memory")? })
+    }
+}
+
+impl Options {
+    /// As many threads as were asked for; else so many, or all.
+    fn threads(&self, usual: Option<usize>) -> usize {
+        let all = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.or(usual).unwrap_or_else(all)
+    }
+
+    /// Runs programs in turn, so that a busy machine slows all of them.
+    fn in_turn(
+        &self,
+        threads: usize,
+        programs: &mut [(&str, &mut dyn FnMut() -> Command)],
+    ) -> Result<Rounds> {
+        let mut rounds = Rounds { threads, load: self.load, ..Rounds::default() };
+        for round in 1..=self.runs {
+            println!("\n==> {round}/{}", self.runs);
+            for (name, program) in &mut *programs {
+                let (found, _) = figures(&mut program())?;
+                rounds.programs.entry((*name).to_owned()).or_default().push(found);
+            }
+        }
+        Ok(rounds)
+    }
+}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let (mut threads, mut runs, mut name, mut to_the_end) = (None, 3, None, false);
+    let mut options = Options {
+        threads: None,
+        runs: 3,
+        quick: false,
+        full: false,
+        reuse: false,
+        write: false,
+        to_the_end: false,
+        load: load_average(),
+    };
+    let (mut names, mut runs) = (Vec::new(), None);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let mut number = || -> Result<usize> {
@@ -103,44 +192,98 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             text.parse().with_context(|| format!("{argument} {text}: not a number"))
         };
         match argument.as_str() {
-            "--threads" => threads = Some(number()?.max(1)),
-            "--runs" => runs = number()?.max(1),
-            "--to-the-end" => to_the_end = true,
-            "mnist" | "robust" | "small" | "updates" | "prediction" | "kernels" | "increments"
-            | "rows" | "digits" | "robustness" => name = Some(argument.as_str()),
+            "--threads" => options.threads = Some(number()?.max(1)),
+            "--runs" => runs = Some(number()?.max(1)),
+            "--quick" => options.quick = true,
+            "--full" => options.full = true,
+            "--reuse" => options.reuse = true,
+            "--write" => options.write = true,
+            "--to-the-end" => options.to_the_end = true,
             script if SCRIPTS.contains(&script) => return peers(script, rest.as_slice()),
-            _ => bail!("no option '{argument}'\n\n{HELP}"),
+            name => match BENCHES.iter().find(|bench| bench.name == name) {
+                Some(bench) => names.push(bench),
+                None => bail!("no option '{argument}'\n\n{HELP}"),
+            },
         }
     }
-    let all = std::thread::available_parallelism()?.get();
-    match name {
-        Some("mnist") => mnist(threads.unwrap_or(all), runs),
-        Some("robust") => speed::robust(threads.unwrap_or(all), runs, to_the_end),
-        Some("small") => speed::small(threads.unwrap_or(1), runs),
-        Some("updates") => speed::updates(threads.unwrap_or(all), runs),
-        Some("prediction") => speed::prediction(threads.unwrap_or(all), runs),
-        Some("kernels") => run::run(&mut run::cargo(&[
-            "bench",
-            "--quiet",
-            "--package",
-            "broadlearn",
-            "--bench",
-            "kernels",
-        ])),
-        Some("increments") => {
-            let folder = mnist_folder()?;
-            let mut command = Command::new(example("increments")?);
-            command.arg(&folder).arg(runs.to_string());
-            run::run(command.env("RAYON_NUM_THREADS", threads.unwrap_or(all).to_string()))
-        }
-        Some("rows") => rows(threads.unwrap_or(1), runs),
-        Some("digits") => run::run(&mut Command::new(example("lost_digits")?)),
-        Some("robustness") => {
-            let folder = data::folder()?.context("no data: run `cargo xtask data` first")?;
-            run::run(Command::new(example("robustness")?).arg(folder).arg(runs.to_string()))
-        }
-        _ => bail!("which benchmark?\n\n{HELP}"),
+    options.runs = runs.unwrap_or(if options.quick { 1 } else { 3 });
+    if !names.is_empty() {
+        return names.iter().try_for_each(|bench| one(bench, &options));
     }
+    // What cannot be run for want of data must not keep the others from running.
+    let mut failed = Vec::new();
+    for bench in &BENCHES {
+        if let Err(error) = one(bench, &options) {
+            println!("{}: {error:#}", bench.name);
+            failed.push(bench.name);
+        }
+    }
+    let quick: &[String] = if options.quick { &["--quick".into()] } else { &[] };
+    for script in SCRIPTS.iter().filter(|_| !options.reuse) {
+        if let Err(error) = peers(script, quick) {
+            println!("{script}: {error:#}");
+            failed.push(script);
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { bail!("left out: {}", failed.join(", ")) }
+}
+
+/// Measures a benchmark, or takes what was kept of it, and tells of it.
+fn one(bench: &Bench, options: &Options) -> Result<()> {
+    let kept = target_folder().join("bench");
+    let rounds = match options.reuse {
+        true => Rounds::load(&kept, bench.name)?,
+        false => {
+            let rounds = (bench.measure)(options)?;
+            rounds.save(&kept, bench.name)?;
+            rounds
+        }
+    };
+    let machine = Rounds::load(&kept, "kernels").ok().and_then(|rounds| Machine::of(&rounds));
+    let told = (bench.tell)(&rounds, machine);
+    println!("\n{}", told.text);
+    if rounds.load > IDLE && !options.write {
+        println!(
+            "The machine was busy (load {:.2}): the document stays as it is; --write changes it all the same.",
+            rounds.load
+        );
+        return Ok(());
+    }
+    document::write(&crate::root().join("docs"), bench.name, &told)
+}
+
+/// How many programs wanted the processor in the last minute; 0 where the system does not tell.
+fn load_average() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
+}
+
+/// A program that prints its tables itself.
+fn own_words(command: &mut Command, options: &Options, threads: usize) -> Result<Rounds> {
+    let (found, lines) = figures(command)?;
+    let text = lines.into_iter().filter(|line| line.starts_with('|') || line.is_empty()).collect();
+    let programs = [("broadlearn".to_owned(), vec![found])].into();
+    Ok(Rounds { threads, load: options.load, programs, text })
+}
+
+fn tell_own(rounds: &Rounds, _: Option<Machine>) -> Told {
+    Told { text: rounds.text.join("\n").trim().to_owned(), picture: None }
+}
+
+fn measure_increments(options: &Options) -> Result<Rounds> {
+    let (folder, threads) = (mnist_folder()?, options.threads(None));
+    let mut command = figures::ours(&example("increments")?, threads);
+    own_words(command.arg(folder).arg(options.runs.to_string()), options, threads)
+}
+
+fn measure_digits(options: &Options) -> Result<Rounds> {
+    own_words(&mut Command::new(example("lost_digits")?), options, 1)
+}
+
+fn measure_robustness(options: &Options) -> Result<Rounds> {
+    let folder = data::folder()?.context("no data: run `cargo xtask data` first")?;
+    let mut command = Command::new(example("robustness")?);
+    own_words(command.arg(folder).arg(options.runs.to_string()), options, options.threads(None))
 }
 
 /// Builds an example of the library for release; where it is.
@@ -173,13 +316,18 @@ impl Drop for Scratch {
     }
 }
 
+/// Builds the command for release; where it is.
+fn binary() -> Result<PathBuf> {
+    run::run(&mut run::cargo(&["build", "--release", "--quiet", "--package", "broadlearn-cli"]))?;
+    Ok(target_folder().join("release").join("broadlearn"))
+}
+
 /// One of the comparisons with other learning machines. The options are the script's; where it is told one twice,
 /// it takes the last.
 fn peers(name: &str, options: &[String]) -> Result<()> {
     let python = venv::ensure_peers()?;
     if !options.iter().any(|option| option == "--binary" || option.starts_with("--binary=")) {
-        let build = ["build", "--release", "--quiet", "--package", "broadlearn-cli"];
-        run::run(&mut run::cargo(&build))?;
+        binary()?;
     }
     let folder = target_folder().join("bench");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -190,76 +338,6 @@ fn peers(name: &str, options: &[String]) -> Result<()> {
         .arg(target_folder().join("release").join("broadlearn"));
     command.arg("--data").arg(crate::root().join("data"));
     run::run(command.arg("--out").arg(folder.join(format!("{name}.md"))).args(options))
-}
-
-/// Rows per second, the library and NumPy in turn.
-fn rows(threads: usize, runs: usize) -> Result<()> {
-    let python = venv::ensure()?;
-    let program = example("row_updates")?;
-    let [ours, numpy] = in_turn(
-        runs,
-        [
-            &mut || {
-                let mut command = Command::new(&program);
-                command.env("RAYON_NUM_THREADS", threads.to_string());
-                command
-            },
-            &mut || {
-                let mut command = Command::new(&python);
-                command.arg("-I").arg(script("rows"));
-                command.env("OPENBLAS_NUM_THREADS", threads.to_string());
-                command
-            },
-        ],
-    )?;
-    println!("\n| rows per second, {runs} runs each | broadlearn | NumPy | ratio |");
-    println!("|---|---|---|---|");
-    for (title, mine, theirs) in [
-        ("one row in a call", "single", "single"),
-        ("one by one, many in a call", "one_by_one", "single"),
-        ("in batches of 256", "batched", "batched"),
-    ] {
-        if let (Some(mine), Some(theirs)) =
-            (Spread::of(&ours, &[mine]), Spread::of(&numpy, &[theirs]))
-        {
-            println!(
-                "| {title} | {:.0} to {:.0} | {:.0} to {:.0} | {:.1} |",
-                mine.least,
-                mine.most,
-                theirs.least,
-                theirs.most,
-                mine.most / theirs.most
-            );
-        }
-    }
-    Ok(())
-}
-
-fn mnist(threads: usize, runs: usize) -> Result<()> {
-    let folder = mnist_folder()?;
-    let python = venv::ensure()?;
-    let program = example("mnist")?;
-    let scratch = Scratch::new()?;
-    let model = scratch.0.join("mnist.broad");
-    let [ours, numpy] = in_turn(
-        runs,
-        [
-            &mut || {
-                let mut command = Command::new(&program);
-                command.arg(&folder).arg("--model").arg(&model);
-                command.env("RAYON_NUM_THREADS", threads.to_string());
-                command
-            },
-            &mut || {
-                let mut command = Command::new(&python);
-                command.arg("-I").arg(script("mnist")).arg(&folder).arg(&model);
-                command.env("OPENBLAS_NUM_THREADS", threads.to_string());
-                command
-            },
-        ],
-    )?;
-    print!("\n{}", table(&ours, &numpy, threads));
-    Ok(())
 }
 
 /// The folder of the two archives.
@@ -278,48 +356,5 @@ fn target_folder() -> PathBuf {
     match env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => crate::root().join(folder),
         None => crate::root().join("target"),
-    }
-}
-
-fn table(ours: &[Figures], numpy: &[Figures], threads: usize) -> String {
-    let mut text = format!(
-        "| {} runs each, {threads} threads, seconds | broadlearn | NumPy | ratio |\n|---|---|---|---|\n",
-        ours.len()
-    );
-    for (title, mine, theirs) in ROWS {
-        let (mine, theirs) = (Spread::of(ours, mine), Spread::of(numpy, theirs));
-        let ratio = match (&mine, &theirs) {
-            (Some(mine), Some(theirs)) => format!("{:.2}", mine.least / theirs.least),
-            _ => String::new(),
-        };
-        text += &format!("| {title} | {} | {} | {ratio} |\n", shown(mine), shown(theirs));
-    }
-    // Runs that stood next to each other: a busy machine slows both.
-    if let Some(spread) = Spread::ratio((ours, "solving"), (numpy, "solving")) {
-        text += &format!("\nridge fit, ratio of neighbouring runs: {}\n", spread.shown());
-    }
-    for (name, what) in [
-        ("same_classes", "test rows with the same class from either W, %"),
-        ("difference", "largest difference of an output"),
-        ("block_rows", "NumPy's block of rows"),
-    ] {
-        if let Some(value) = numpy.last().and_then(|run| run.get(name)) {
-            text += &format!("{what}: {value}\n");
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_has_the_best_and_the_worst_and_the_ratio_of_the_best() {
-        let run = |solving: f64| Figures::from([("solving".to_owned(), solving)]);
-        let text = table(&[run(3.0), run(2.0)], &[run(4.0), run(6.0)], 2);
-        assert!(text.contains("| **ridge fit** | 2.00 (3.00) | 4.00 (6.00) | 0.50 |"), "{text}");
-        assert!(text.contains("ratio of neighbouring runs: 0.33 (0.75)"), "{text}");
-        assert!(text.contains("| test |  |  |  |"), "{text}");
     }
 }

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The multiply-add peak and the bandwidth of memory are measured in the same rounds as the steps, because a shared
-//! machine is not equally fast all the time. Prints Markdown: the best round and, in brackets, the worst; the share is
-//! that of the best. The number of threads is that of `RAYON_NUM_THREADS`.
+//! machine is not equally fast all the time. One line per figure, a name and a number: the least, the median and the most of
+//! all rounds, in 1e9 flops or bytes a second. The number of threads is that of `RAYON_NUM_THREADS`.
 
 use broadlearn::data::{ReadOptions, TableReader};
 use broadlearn::faer::Mat;
@@ -28,21 +28,9 @@ const BLOCK: usize = 2000;
 /// Numbers that are in no cache.
 const BIG: usize = 32 << 20;
 
-/// What bounds a step.
-#[derive(Clone, Copy, PartialEq)]
-enum Unit {
-    /// 1e9 additions and multiplications a second.
-    Flops,
-    /// 1e9 bytes of memory a second.
-    Bytes,
-    /// 1e9 bytes of a file a second: no share of anything.
-    File,
-}
-
-/// A step: its name, unit, amount of work, and how it is done once.
+/// A step: its name, its flops or bytes, and how it is done once.
 struct Step<'a> {
     name: String,
-    unit: Unit,
     amount: f64,
     run: Box<dyn FnMut() -> Result<()> + 'a>,
 }
@@ -63,11 +51,11 @@ fn main() -> Result<()> {
     let map = (inputs * features + features * enhancement) as f64;
     let weights = map + ((features + enhancement) * outputs) as f64;
     let mut steps = vec![
-        step("multiply-add peak", Unit::Flops, threads as f64 * PEAK_FLOPS, || {
+        step("peak", threads as f64 * PEAK_FLOPS, || {
             rayon::broadcast(|_| black_box(multiply_add()));
             Ok(())
         }),
-        step("memory, reading", Unit::Bytes, 8.0 * BIG as f64, || {
+        step("memory", 8.0 * BIG as f64, || {
             rayon::broadcast(|part| {
                 let len = big.len() / part.num_threads();
                 black_box(sum(&big[part.index() * len..][..len]))
@@ -76,33 +64,28 @@ fn main() -> Result<()> {
         }),
     ];
     for u in &states {
-        let name = format!("`NormalEquations::of`, {} x {}", u.nrows(), u.ncols());
+        let name = format!("gram_{}", u.ncols());
         let flops = (u.nrows() * u.ncols() * u.ncols()) as f64;
         let y = y.as_ref();
-        steps.push(step(&name, Unit::Flops, flops, move || {
+        steps.push(step(&name, flops, move || {
             black_box(NormalEquations::of(u.as_ref(), y, None));
             Ok(())
         }));
     }
-    steps.push(step(
-        "`FeatureMap::state`, 2000 rows",
-        Unit::Flops,
-        2.0 * map * BLOCK as f64,
-        || {
-            black_box(model.map().state(x.subrows(0, BLOCK)));
-            Ok(())
-        },
-    ));
+    steps.push(step("state", 2.0 * map * BLOCK as f64, || {
+        black_box(model.map().state(x.subrows(0, BLOCK)));
+        Ok(())
+    }));
     let flops = 2.0 * weights * MANY as f64;
-    steps.push(step("`Model::predict`, 10 000 rows", Unit::Flops, flops, || {
+    steps.push(step("predict_many", flops, || {
         black_box(model.predict(x)?);
         Ok(())
     }));
-    steps.push(step("`Model::predict`, one row", Unit::Bytes, 8.0 * weights, || {
+    steps.push(step("predict_one", 8.0 * weights, || {
         black_box(model.predict(x.subrows(0, 1))?);
         Ok(())
     }));
-    steps.push(step("CSV of 20 columns", Unit::File, table.len() as f64, || {
+    steps.push(step("csv", table.len() as f64, || {
         let input = Box::new(std::io::Cursor::new(table.clone()));
         let mut reader = TableReader::from_reader("table.csv", input, &ReadOptions::default())?;
         while let Some(batch) = reader.next_batch(4096)? {
@@ -110,11 +93,11 @@ fn main() -> Result<()> {
         }
         Ok(())
     }));
-    report(&mut steps, threads)
+    report(&mut steps)
 }
 
-/// Runs all steps in turn and prints the table.
-fn report(steps: &mut [Step<'_>], threads: usize) -> Result<()> {
+/// Runs all steps in turn and prints their rates.
+fn report(steps: &mut [Step<'_>]) -> Result<()> {
     let mut rates = vec![Vec::new(); steps.len()];
     for _ in 0..ROUNDS {
         for (step, rates) in steps.iter_mut().zip(&mut rates) {
@@ -123,26 +106,19 @@ fn report(steps: &mut [Step<'_>], threads: usize) -> Result<()> {
             rates.push(step.amount / begun.elapsed().as_secs_f64() / 1e9);
         }
     }
-    let best = |rates: &[f64]| rates.iter().copied().fold(0.0, f64::max);
-    println!("| {ROUNDS} rounds, {threads} threads | best (worst) | share, % |");
-    println!("|---|---|---|");
-    for (step, own) in steps.iter().zip(&rates) {
-        let worst = own.iter().copied().fold(f64::INFINITY, f64::min);
-        // The first step of a unit is what the machine can do.
-        let (unit, limit) = match step.unit {
-            Unit::Flops => ("Gflop/s", best(&rates[0])),
-            Unit::Bytes => ("GB/s", best(&rates[1])),
-            Unit::File => ("GB/s", f64::NAN),
-        };
-        let share = 100.0 * best(own) / limit;
-        let share = if share.is_nan() { String::new() } else { format!("{share:.0}") };
-        println!("| {} | {:.2} ({worst:.2}) {unit} | {share} |", step.name, best(own));
+    println!("rounds {ROUNDS}");
+    for (step, rates) in steps.iter().zip(&mut rates) {
+        rates.sort_by(f64::total_cmp);
+        let at = [("least", 0), ("median", ROUNDS / 2), ("most", ROUNDS - 1)];
+        for (name, place) in at {
+            println!("{}.{name} {:.3}", step.name, rates[place]);
+        }
     }
     Ok(())
 }
 
-fn step<'a>(name: &str, unit: Unit, amount: f64, run: impl FnMut() -> Result<()> + 'a) -> Step<'a> {
-    Step { name: name.to_owned(), unit, amount, run: Box::new(run) }
+fn step<'a>(name: &str, amount: f64, run: impl FnMut() -> Result<()> + 'a) -> Step<'a> {
+    Step { name: name.to_owned(), amount, run: Box::new(run) }
 }
 
 /// The network of `examples/mnist.rs`. How well it was fitted makes no difference.
