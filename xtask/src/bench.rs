@@ -49,7 +49,7 @@ rows: rows learnt per second at 600 nodes (examples/row_updates.rs) against recu
 in NumPy (xtask/bench/rows.py), in turn, one thread each unless given.
 
 increments: the paper's Tables IV, V and VI on MNIST through learn and grow
-(crates/broadlearn/examples/increments.rs), K networks, and their cost in units of a refit.
+(crates/broadlearn-paper/examples/increments.rs), K networks, and their cost in units of a refit.
 
 scale: tables of 1e5, 3e5 and 1e6 rows, with --full up to 1e7, fitted with 500 nodes and --memory 200M: from a file and from a
 pipe, squared and correntropy; time, memory, and the difference from a fit in memory.
@@ -272,7 +272,7 @@ fn tell_own(rounds: &Rounds, _: Option<Machine>) -> Told {
 
 fn measure_increments(options: &Options) -> Result<Rounds> {
     let (folder, threads) = (mnist_folder()?, options.threads(None));
-    let mut command = figures::ours(&example("increments")?, threads);
+    let mut command = figures::ours(&example_of("broadlearn-paper", "increments")?, threads);
     own_words(command.arg(folder).arg(options.runs.to_string()), options, threads)
 }
 
@@ -288,7 +288,12 @@ fn measure_robustness(options: &Options) -> Result<Rounds> {
 
 /// Builds an example of the library for release; where it is.
 fn example(name: &str) -> Result<PathBuf> {
-    let build = ["build", "--release", "--quiet", "--package", "broadlearn", "--example", name];
+    example_of("broadlearn", name)
+}
+
+/// Builds an example of a crate for release; where it is.
+fn example_of(package: &str, name: &str) -> Result<PathBuf> {
+    let build = ["build", "--release", "--quiet", "--package", package, "--example", name];
     run::run(&mut run::cargo(&build))?;
     Ok(target_folder().join("release").join("examples").join(name))
 }

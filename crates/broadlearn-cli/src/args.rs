@@ -82,6 +82,8 @@ pub(crate) enum Command {
     Psd(Box<commands::psd::PsdArgs>),
     /// Show it: a noisy series, plain and robust learning, a model and a page
     Demo(commands::demo::DemoArgs),
+    /// Do the experiments of the C-BLS paper again
+    Paper(commands::paper::PaperArgs),
     /// Print a completion script for a shell
     Completions(commands::completions::CompletionsArgs),
 }

@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => commands::inspect::run(&args, &context),
         Command::Psd(args) => commands::psd::run(&args, &context),
         Command::Demo(args) => commands::demo::run(&args, &context),
+        Command::Paper(args) => commands::paper::run(&args, &context),
         Command::Completions(args) => commands::completions::run(&args),
     };
     match result {

@@ -13,6 +13,7 @@ pub(crate) mod grow;
 pub(crate) mod inspect;
 pub(crate) mod learn;
 pub(crate) mod merge;
+pub(crate) mod paper;
 pub(crate) mod predict;
 pub(crate) mod psd;
 pub(crate) mod refine;

@@ -1,0 +1,23 @@
+//! Table IV: MNIST, new rows.
+
+use super::Experiment;
+use super::mnist::{self, Steps};
+use crate::increments::Increment;
+
+pub(crate) static EXPERIMENT: Experiment = Experiment {
+    name: "table4",
+    title: "Table IV: MNIST, new rows",
+    runs: |plan| mnist::runs(plan, &STEPS),
+    report: |plan, done| mnist::report(plan, &STEPS, done),
+};
+
+static STEPS: Steps = Steps {
+    increment: Increment::Rows,
+    file: "table4",
+    names: ["20 000 rows", "30 000", "40 000", "50 000", "60 000"],
+    paper: [(97.92, 0.05), (98.12, 0.04), (98.19, 0.05), (98.26, 0.04), (98.30, 0.05)],
+    seconds: [104.02, 50.58, 50.94, 51.17, 51.54],
+    reference: [97.99, 98.33, 98.42, 98.42, 98.44],
+    ridges: &[1e-5],
+    note: "",
+};
