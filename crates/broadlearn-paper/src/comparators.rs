@@ -17,9 +17,9 @@ pub(crate) fn shown((nodes, groups, enhancement): Sizes) -> String {
     format!("({nodes}, {groups}, {enhancement})")
 }
 
-/// A network of the paper: the original authors' recipe. Numeric targets have been scaled beforehand.
-fn network((nodes, groups, enhancement): Sizes, seed: u64) -> Settings {
-    Settings::recipe(Recipe::Classic)
+/// A network of the paper. Numeric targets have been scaled beforehand.
+fn network(recipe: Recipe, (nodes, groups, enhancement): Sizes, seed: u64) -> Settings {
+    Settings::recipe(recipe)
         .feature_nodes(nodes)
         .feature_groups(groups)
         .enhancement_nodes(enhancement)
@@ -30,14 +30,23 @@ fn network((nodes, groups, enhancement): Sizes, seed: u64) -> Settings {
         .seed(seed)
 }
 
+/// BLS, or C-BLS with a kernel size, by one of the original authors' recipes.
+pub(crate) fn by_recipe(recipe: Recipe, sizes: Sizes, sigma: Option<f64>, seed: u64) -> Settings {
+    let settings = network(recipe, sizes, seed);
+    match sigma {
+        None => settings.squared(),
+        Some(sigma) => settings.sigma(sigma),
+    }
+}
+
 /// The standard BLS.
 pub(crate) fn bls(sizes: Sizes, seed: u64) -> Settings {
-    network(sizes, seed).squared()
+    by_recipe(Recipe::Classic, sizes, None, seed)
 }
 
 /// C-BLS.
 pub(crate) fn c_bls(sizes: Sizes, sigma: f64, seed: u64) -> Settings {
-    network(sizes, seed).sigma(sigma)
+    by_recipe(Recipe::Classic, sizes, Some(sigma), seed)
 }
 
 /// Everything is chosen on the training rows.
@@ -48,7 +57,8 @@ pub(crate) fn automatic(seed: u64) -> Settings {
 /// L2RBLS: least absolute residuals.
 pub(crate) fn least_absolute(sizes: Sizes, seed: u64) -> Settings {
     // The unit of the ridge: residuals of about this size have weight 1.
-    network(sizes, seed).loss(RobustLoss::Absolute).sigma(0.1).start(Start::Ridge, false)
+    let settings = network(Recipe::Classic, sizes, seed);
+    settings.loss(RobustLoss::Absolute).sigma(0.1).start(Start::Ridge, false)
 }
 
 /// WBLS: no feature layer, Huber's weights with the cut-off `b`.

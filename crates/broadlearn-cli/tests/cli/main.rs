@@ -17,3 +17,5 @@ mod tuning;
 mod audit;
 // Signals to spectra.
 mod psd;
+// The experiments of the paper.
+mod paper;
