@@ -59,6 +59,10 @@ fn runs(plan: &Plan) -> Result<Vec<Run>> {
     Ok(runs)
 }
 
+/// With a ridge of 2^-30 the condition of a step's system is 1e13: rounding moves W where U hardly sees it, and
+/// the objective by 3e-11 on Airfoil. More than this is no rounding.
+const ROUNDING: f64 = 1e-9;
+
 /// What is left to gain counts as nothing below this share of the objective.
 const LITTLE: f64 = 1e-4;
 
@@ -68,21 +72,22 @@ fn report(plan: &Plan, done: &[Done]) -> Result<Vec<Part>> {
         format!(
             "The fixed point with the paper's networks and kernel sizes, {STEPS} steps, fixed split, {}: objective \
              L after the first and after the last step, steps until it is within {LITTLE:e} of the last, \
-             and how often it fell (by more than rounding). Starts: the ridge solution, or W = 0.",
+             and by how much it fell at most in any step of any seed. Starts: the ridge solution, or W = 0.",
             seeds_shown(seeds(plan))
         ),
-        &["set", "sigma", "start", "first", "last", "steps", "fell"],
+        &["set", "sigma", "start", "first", "last", "steps", "largest fall"],
     );
-    let mut falls = 0;
+    let mut most: f64 = 0.0;
     for (row, _) in &rows {
         for start in STARTS {
             let labels = [("set", row.set.name), ("start", start.name())];
             let curves: Vec<Vec<f64>> = select(done, &labels)
                 .map(|run| run.values.get("objective").iter().flatten().copied().collect())
                 .collect();
-            let fell = |curve: &[f64]| curve.windows(2).filter(|w| w[1] < w[0] - 1e-12).count();
-            let fallen: usize = curves.iter().map(|curve| fell(curve)).sum();
-            falls += fallen;
+            let falls =
+                curves.iter().flat_map(|curve| curve.windows(2)).map(|pair| pair[0] - pair[1]);
+            let fall = falls.fold(0.0, f64::max);
+            most = most.max(fall);
             let steps = |curve: &Vec<f64>| {
                 let last = *curve.last()?;
                 let near = |value: &f64| (last - value).abs() <= LITTLE * last.abs();
@@ -105,15 +110,19 @@ fn report(plan: &Plan, done: &[Done]) -> Result<Vec<Part>> {
                 number(&first, 5),
                 number(&last, 5),
                 number(&steps, 1),
-                fallen.to_string(),
+                if fall > 0.0 { format!("{fall:.0e}") } else { "0".into() },
             ]);
         }
     }
-    let mut parts = vec![Part::Text(match falls {
-        0 => "The objective never falls, on no set, from no start, at no step: every step of the fixed point majorises and \
-              minimises, whatever the kernel size."
-            .into(),
-        _ => format!("The objective fell {falls} times."),
+    let mut parts = vec![Part::Text(match most < ROUNDING {
+        true => format!(
+            "Every step of the fixed point majorises and minimises, so that the objective cannot fall, whatever the kernel \
+             size. It does not, but for rounding in systems with a ridge of 2^-30: by {most:.0e} at most, on any set, from \
+             any start, at any step."
+        ),
+        false => format!(
+            "The objective fell by {most:.0e} in a step, which is more than rounding explains."
+        ),
     })];
     for (task, file, title) in [
         (Task::Regression, "fig3-regression", "Objective L(t), regression"),

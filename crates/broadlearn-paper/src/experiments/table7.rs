@@ -185,8 +185,11 @@ fn settings(learner: &Learner, recipe: Recipe, seed: u64) -> Settings {
         .input_scaling(Scaling::None)
 }
 
+/// A series, and its clean points.
+type Points = (&'static Series, Arc<Vec<f64>>);
+
 /// The series whose data are there.
-fn available(plan: &Plan) -> Result<Vec<(&'static Series, Arc<Vec<f64>>)>> {
+fn available(plan: &Plan) -> Result<Vec<Points>> {
     let mut found = Vec::new();
     let mut failure = None;
     let mackey_glass = Arc::new(MackeyGlass::default().generate(POINTS.0 + POINTS.1));
@@ -204,7 +207,7 @@ fn available(plan: &Plan) -> Result<Vec<(&'static Series, Arc<Vec<f64>>)>> {
     for series in &SERIES {
         match series.source {
             Source::MackeyGlass { .. } if plan.wants("mackey_glass") => {
-                found.push((series, mackey_glass.clone()))
+                found.push((series, mackey_glass.clone()));
             }
             Source::Sunspot => found.extend(sunspot.clone().map(|months| (series, months))),
             Source::MackeyGlass { .. } => {}
