@@ -1,6 +1,10 @@
 //! The learners that the experiments compare: the paper's, its rivals, and what the library does when
 //! nothing is said.
 
+pub mod deep_belief;
+pub mod perceptron;
+pub mod stacked_autoencoder;
+
 use broadlearn::Settings;
 use broadlearn::features::{Activation, Recipe};
 use broadlearn::preprocess::Scaling;

@@ -6,7 +6,7 @@
 //! back a [`Section`] for each.
 
 mod choose;
-mod comparators;
+pub mod comparators;
 mod contamination;
 mod engine;
 mod experiments;
