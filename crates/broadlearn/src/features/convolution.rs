@@ -8,7 +8,7 @@
 
 use super::draw::Stream;
 use crate::error::{Error, Result};
-use crate::linalg::{parallelism, row_blocks, slice_of_column};
+use crate::linalg::{parallelism, row_blocks, slice_of, slice_of_column};
 use crate::preprocess::ScaledRows;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
@@ -171,8 +171,9 @@ impl Convolution {
         nodes.par_row_partition_mut(parts.max(1)).zip(parts_of_x).for_each(|(mut nodes, x)| {
             let mut work = Work::new(self);
             for (i, image) in x.row_iter().enumerate() {
-                work.respond(self, |pixel| image[pixel]);
-                self.pool(&work.responses, |j, value| nodes[(i, j)] = value);
+                work.image.iter_mut().zip(image.iter()).for_each(|(to, from)| *to = *from);
+                work.respond(self);
+                work.pool(self, |j, value| nodes[(i, j)] = value);
             }
         });
     }
@@ -180,33 +181,9 @@ impl Convolution {
     /// The nodes of one row.
     pub(super) fn apply_to_row(&self, x: &[f64], nodes: &mut [f64]) {
         let mut work = Work::new(self);
-        work.respond(self, |pixel| x[pixel]);
-        self.pool(&work.responses, |j, value| nodes[j] = value);
-    }
-
-    /// The mean responses of every region, scaled.
-    fn pool(&self, responses: &Mat<f64>, mut write: impl FnMut(usize, f64)) {
-        let mut node = 0;
-        for filter in 0..responses.ncols() {
-            for pool in 0..self.pools[0] * self.pools[1] {
-                let (mut sum, mut count) = (0.0, 0);
-                for place in self.region(pool) {
-                    sum += responses[(place, filter)].max(0.0);
-                    count += 1;
-                }
-                write(node, (sum / f64::from(count) - self.centre[node]) * self.factor[node]);
-                node += 1;
-            }
-        }
-    }
-
-    /// The places that belong to a region.
-    fn region(&self, pool: usize) -> impl Iterator<Item = usize> + use<> {
-        let (rows, columns) = self.places();
-        let bounds = |k: usize, places: usize, of: usize| k * places / of..(k + 1) * places / of;
-        let across = bounds(pool % self.pools[1], columns, self.pools[1]);
-        bounds(pool / self.pools[1], rows, self.pools[0])
-            .flat_map(move |y| across.clone().map(move |x| y * columns + x))
+        work.image.copy_from_slice(x);
+        work.respond(self);
+        work.pool(self, |j, value| nodes[j] = value);
     }
 
     /// Adds to `inputs` the slope along every pixel of sum_j along_j z_j.
@@ -219,17 +196,16 @@ impl Convolution {
         let mut work = Work::new(self);
         let columns = self.places().1;
         for (i, image) in x.row_iter().enumerate() {
-            work.respond(self, |pixel| image[pixel]);
+            work.image.iter_mut().zip(image.iter()).for_each(|(to, from)| *to = *from);
+            work.respond(self);
             let mut pull = Mat::zeros(work.responses.nrows(), work.responses.ncols());
             for filter in 0..pull.ncols() {
-                for pool in 0..self.pools[0] * self.pools[1] {
-                    let node = filter * self.pools[0] * self.pools[1] + pool;
-                    let share =
-                        along[(i, node)] * self.factor[node] / self.region(pool).count() as f64;
-                    for place in self.region(pool) {
-                        if work.responses[(place, filter)] > 0.0 {
-                            pull[(place, filter)] = share;
-                        }
+                for place in 0..pull.nrows() {
+                    let region = work.regions[place];
+                    let node = filter * work.counts.len() + region;
+                    if work.responses[(place, filter)] > 0.0 {
+                        pull[(place, filter)] =
+                            along[(i, node)] * self.factor[node] / work.counts[region];
                     }
                 }
             }
@@ -244,22 +220,59 @@ impl Convolution {
     }
 }
 
-/// Room for the patches of one image and their responses.
+/// Room for one image, its patches and their responses; which region each place belongs to, and how many
+/// places each region has.
 struct Work {
+    image: Vec<f64>,
     patches: Mat<f64>,
     responses: Mat<f64>,
+    regions: Vec<usize>,
+    counts: Vec<f64>,
+    sums: Vec<f64>,
 }
 
 impl Work {
     fn new(group: &Convolution) -> Self {
         let (rows, columns) = group.places();
+        let pools = group.pools;
+        // Region k has the places from k size / pools on.
+        let region = |place: usize, places: usize, pools: usize| {
+            (0..pools).rfind(|k| k * places / pools <= place).unwrap_or(0)
+        };
+        let mut counts = vec![0.0; pools[0] * pools[1]];
+        let mut regions = Vec::with_capacity(rows * columns);
+        for place in 0..rows * columns {
+            let (y, x) = (place / columns, place % columns);
+            let number = region(y, rows, pools[0]) * pools[1] + region(x, columns, pools[1]);
+            counts[number] += 1.0;
+            regions.push(number);
+        }
         Self {
+            image: vec![0.0; group.image.inputs()],
             patches: Mat::zeros(rows * columns, group.filters.nrows()),
             responses: Mat::zeros(rows * columns, group.filters.ncols()),
+            regions,
+            sums: vec![0.0; counts.len()],
+            counts,
         }
     }
 
-    fn respond(&mut self, group: &Convolution, image: impl Fn(usize) -> f64) {
+    /// The mean responses of every region, scaled.
+    fn pool(&mut self, group: &Convolution, mut write: impl FnMut(usize, f64)) {
+        let mut node = 0;
+        for column in self.responses.col_iter() {
+            self.sums.fill(0.0);
+            for (response, region) in slice_of(column).iter().zip(&self.regions) {
+                self.sums[*region] += response.max(0.0);
+            }
+            for (sum, count) in self.sums.iter().zip(&self.counts) {
+                write(node, (sum / count - group.centre[node]) * group.factor[node]);
+                node += 1;
+            }
+        }
+    }
+
+    fn respond(&mut self, group: &Convolution) {
         let (rows, columns) = group.places();
         let Image { width, channels, .. } = group.image;
         let across = group.patch[1] * channels;
@@ -269,9 +282,8 @@ impl Work {
             for y in 0..rows {
                 let first = ((y + dy) * width + dx) * channels + channel;
                 let values = &mut values[y * columns..(y + 1) * columns];
-                for (x, value) in values.iter_mut().enumerate() {
-                    *value = image(first + x * channels);
-                }
+                let pixels = self.image[first..].iter().step_by(channels);
+                values.iter_mut().zip(pixels).for_each(|(value, pixel)| *value = *pixel);
             }
         }
         let (patches, filters) = (self.patches.as_ref(), group.filters.as_ref());

@@ -88,9 +88,7 @@ enum GroupKind {
         patch: [usize; 2],
         pools: [usize; 2],
     },
-    Fuzzy {
-        width: f64,
-    },
+    Fuzzy,
     Recurrent {
         /// The inputs that are read at a time.
         step: usize,
@@ -466,6 +464,7 @@ impl Member {
                 }
                 NodeGroup::Fuzzy(group) => {
                     add("centres", Tensor::Matrix(group.centres.as_ref()));
+                    add("width", Tensor::Vector(std::slice::from_ref(&group.width)));
                     add("weights", Tensor::Matrix(group.weights.as_ref()));
                     add("bias", Tensor::Vector(&group.bias));
                 }
@@ -607,7 +606,7 @@ impl GroupKind {
             NodeGroup::Convolution(group) => {
                 Self::Convolution { image: group.image, patch: group.patch, pools: group.pools }
             }
-            NodeGroup::Fuzzy(group) => Self::Fuzzy { width: group.width },
+            NodeGroup::Fuzzy(_) => Self::Fuzzy,
             NodeGroup::Recurrent(group) => {
                 Self::Recurrent { step: group.weights.nrows(), activation: group.activation }
             }
@@ -712,12 +711,12 @@ fn read_map(
                     factor: contents.vector(&name("factor"), nodes)?,
                 })
             }
-            GroupKind::Fuzzy { width } => {
+            GroupKind::Fuzzy => {
                 let name = |part: &str| format!("{prefix}group.{index}.{part}");
                 let rules = contents.columns(&name("centres")).unwrap_or(0);
                 NodeGroup::Fuzzy(Fuzzy {
                     centres: contents.matrix(&name("centres"), inputs, rules)?,
-                    width: *width,
+                    width: contents.vector(&name("width"), 1)?[0],
                     weights: contents.matrix(&name("weights"), inputs, rules)?,
                     bias: contents.vector(&name("bias"), rules)?,
                 })

@@ -139,7 +139,7 @@ def state(x, groups, tensors, prefix):
         elif group["kind"] == "fuzzy":
             centres = part("centres")
             distances = ((x[:, :, None] - centres[None]) ** 2).sum(axis=1)
-            shares = np.exp(-(distances - distances.min(axis=1, keepdims=True)) / (2 * group["width"] ** 2))
+            shares = np.exp(-(distances - distances.min(axis=1, keepdims=True)) / (2 * part("width") ** 2))
             shares /= shares.sum(axis=1, keepdims=True)
             values = shares * (x @ part("weights") + part("bias"))
         elif group["kind"] == "recurrent":
