@@ -9,6 +9,8 @@ mod basics;
 mod updates;
 // Ensembles: fit --members.
 mod ensembles;
+// Networks and procedures of the literature.
+mod recipes;
 // Series.
 mod forecast;
 // The search over a grid.
