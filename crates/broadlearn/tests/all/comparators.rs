@@ -8,6 +8,7 @@ use broadlearn::data::Targets;
 use broadlearn::faer::Mat;
 use broadlearn::features::draw::{Purpose, Stream};
 use broadlearn::features::{NodeGroup, Recipe};
+use broadlearn::increment::published::{self, CarriedInverse, PseudoInverse};
 use broadlearn::model::{Labelled, Learning};
 use broadlearn::{Category, Model, Settings, unobserved};
 use std::path::{Path, PathBuf};
@@ -108,6 +109,65 @@ fn elm_is_that_of_numpy() {
         let theirs = read_npy(&path("f.npy"), rows, 1);
         let off = relative(&(state(&model, &x) * model.weights()), &theirs);
         assert!(off < 1e-8, "{rows} rows: {off:e}");
+    }
+}
+
+/// The published increments, one after another: rows, enhancement nodes, a feature group with nodes that read
+/// it; with and without columns that bring nothing new.
+#[test]
+fn published_updates_end_where_numpy_ends_at_once() {
+    let Some(python) = python("published_updates_end_where_numpy_ends_at_once") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for (rows, deficient) in [(90, false), (90, true), (40, false)] {
+        let mut stream = Stream::new(5, Purpose::Noise, 3);
+        let (columns, ridge) = (45, 0.1);
+        let mut u = Mat::from_fn(rows, columns, |_, _| stream.normal());
+        if deficient {
+            // Features that are sums of others, as those of linear maps are.
+            (20..30).for_each(|j| {
+                (0..rows).for_each(|i| u[(i, j)] = u[(i, j - 20)] + 2.0 * u[(i, j - 19)]);
+            });
+        }
+        let y = Mat::from_fn(rows, 2, |_, _| stream.normal());
+        let part = |rows: std::ops::Range<usize>, columns: std::ops::Range<usize>| {
+            u.submatrix(rows.start, columns.start, rows.len(), columns.len())
+        };
+        let first = rows - 15;
+        let mut pseudo = PseudoInverse::new(part(0..first, 0..15), y.subrows(0, first)).unwrap();
+        pseudo.add_rows(part(first..rows, 0..15), y.subrows(first, 15)).unwrap();
+        pseudo.add_columns(part(0..rows, 15..25)).unwrap();
+        pseudo.add_columns(part(0..rows, 25..columns)).unwrap();
+        let all = |rows: std::ops::Range<usize>, columns: std::ops::Range<usize>| published::Rows {
+            u: part(rows.clone(), columns),
+            y: y.subrows(rows.start, rows.len()),
+            weights: None,
+        };
+        let mut carried = CarriedInverse::new(all(0..first, 0..15), ridge).unwrap();
+        carried.add_rows(all(first..rows, 0..15)).unwrap();
+
+        write_npy(&path("u.npy"), &u);
+        write_npy(&path("y.npy"), &y);
+        let numpy = |u: &Mat<f64>| {
+            write_npy(&path("u.npy"), u);
+            let ridge = PathBuf::from(ridge.to_string());
+            let files = ["u.npy", "y.npy", "pinv.npy", "w.npy", "r.npy"].map(path);
+            let arguments = [&files[0], &files[1], &files[2], &files[3], &ridge, &files[4]];
+            run_python(&python, "published_updates.py", &arguments.map(PathBuf::as_path));
+            (
+                read_npy(&files[2], u.ncols(), u.nrows()),
+                read_npy(&files[3], u.ncols(), 2),
+                read_npy(&files[4], u.ncols(), 2),
+            )
+        };
+        let (inverse, w, _) = numpy(&u);
+        let off = relative(&pseudo.inverse().to_owned(), &inverse);
+        assert!(off < 1e-8, "{rows} rows, {deficient}: U+ off by {off:e}");
+        let off = relative(&pseudo.w().to_owned(), &w);
+        assert!(off < 1e-8, "{rows} rows, {deficient}: W off by {off:e}");
+        let (_, _, w) = numpy(&part(0..rows, 0..15).to_owned());
+        let off = relative(&carried.w().to_owned(), &w);
+        assert!(off < 1e-8, "{rows} rows: the carried inverse is off by {off:e}");
     }
 }
 
