@@ -22,7 +22,8 @@ fn main() -> Result<()> {
     let folder = arguments.next().map_or_else(|| "data".into(), PathBuf::from);
     let mut number = || arguments.next().and_then(|text| text.to_str()?.parse::<f64>().ok());
     let seeds = number().unwrap_or(1.0) as u64;
-    let learner = Learner { sigma: number(), ridge: RIDGE, wrong: 0.0, seed: 0 };
+    let (sigma, ridge, convolution) = (number(), RIDGE, false);
+    let learner = Learner { sigma, ridge, convolution, wrong: 0.0, seed: 0 };
     let data = Increments::read(&folder)?;
     if seeds > 0 {
         println!(

@@ -31,6 +31,8 @@ pub struct Learner {
     pub sigma: Option<f64>,
     /// The ridge.
     pub ridge: f64,
+    /// Whether features are responses to random patches in place of the paper's.
+    pub convolution: bool,
     /// The share of training rows that get another class.
     pub wrong: f64,
     /// The seed of the network.
@@ -49,6 +51,9 @@ pub struct Step {
     /// The seconds that the step took.
     pub seconds: f64,
 }
+
+/// Enhancement nodes that read the responses to patches.
+const PATCHES_NODES: usize = 3000;
 
 /// MNIST in memory.
 pub struct Increments(Mnist);
@@ -148,10 +153,14 @@ impl<'a> Work<'a> {
     }
 
     fn settings(&self, groups: usize, nodes: usize) -> Settings {
-        let settings = Settings::recipe(Recipe::Classic)
-            .feature_groups(groups)
-            .feature_nodes(10)
-            .enhancement_nodes(nodes)
+        let network = match self.learner.convolution {
+            true => Settings::recipe(Recipe::Convolution).enhancement_nodes(PATCHES_NODES),
+            false => Settings::recipe(Recipe::Classic)
+                .feature_groups(groups)
+                .feature_nodes(10)
+                .enhancement_nodes(nodes),
+        };
+        let settings = network
             .input_scaling(Scaling::RowZScore)
             .ridge(self.learner.ridge)
             .stop(1e-6, 20)

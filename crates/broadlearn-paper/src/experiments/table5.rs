@@ -19,5 +19,6 @@ static STEPS: Steps = Steps {
     seconds: [108.90, 15.02, 16.98, 22.36, 25.03],
     reference: [98.14, 98.25, 98.33, 98.34, 98.40],
     ridges: &[1e-5],
+    convolution: None,
     note: "",
 };

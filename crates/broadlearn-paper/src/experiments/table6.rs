@@ -26,5 +26,6 @@ static STEPS: Steps = Steps {
     seconds: [8.44, 31.45, 42.35, 57.94, 78.87],
     reference: [96.70, 97.58, 98.08, 98.31, 98.40],
     ridges: &[1e-5, RIDGE],
+    convolution: None,
     note: "The paper gives no ridge for this table: 1e-5 is that of its Table IV, 2^-30 that of its Tables II and III.",
 };
