@@ -42,7 +42,12 @@ struct Variant {
 }
 
 impl Steps {
-    fn variants(&self) -> Vec<Variant> {
+    /// Whether wrong labels are looked at: in quick mode only with new rows.
+    fn with_wrong_labels(&self, plan: &Plan) -> bool {
+        !plan.quick || self.increment == Increment::Rows
+    }
+
+    fn variants(&self, plan: &Plan) -> Vec<Variant> {
         let variant = |name: &str, sigma, ridge, wrong| Variant {
             name: name.into(),
             convolution: false,
@@ -61,7 +66,8 @@ impl Steps {
             let name = format!("BLS, random patches, ridge {}", shown(ridge));
             variants.push(Variant { convolution: true, ..variant(&name, None, ridge, 0.0) });
         }
-        for (name, sigma) in [("BLS", None), ("C-BLS, sigma 1/2", Some(NARROW))] {
+        let wrong = [("BLS", None), ("C-BLS, sigma 1/2", Some(NARROW))];
+        for (name, sigma) in wrong.into_iter().filter(|_| self.with_wrong_labels(plan)) {
             variants.push(variant(&format!("{name}, 20 % wrong"), sigma, self.ridges[0], 0.2));
         }
         variants
@@ -79,7 +85,7 @@ fn seeds(plan: &Plan) -> u64 {
 pub(crate) fn runs(plan: &Plan, steps: &'static Steps) -> Result<Vec<Run>> {
     let found = plan.mnist()?;
     let mut runs = Vec::new();
-    for variant in steps.variants() {
+    for variant in steps.variants(plan) {
         for seed in 0..seeds(plan) {
             let labels = vec![("variant", variant.name.clone()), ("seed", seed.to_string())];
             let Variant { convolution, sigma, ridge, wrong, .. } = variant;
@@ -102,7 +108,7 @@ pub(crate) fn runs(plan: &Plan, steps: &'static Steps) -> Result<Vec<Run>> {
 
 pub(crate) fn report(plan: &Plan, steps: &Steps, done: &[Done]) -> Result<Vec<Part>> {
     let task = Task::Classification;
-    let variants = steps.variants();
+    let variants = steps.variants(plan);
     let of = |variant: &Variant, measure: &str, step: usize| {
         Spread::step(done, &[("variant", &variant.name)], measure, step)
     };
@@ -152,7 +158,7 @@ pub(crate) fn report(plan: &Plan, steps: &Steps, done: &[Done]) -> Result<Vec<Pa
     let mut text = String::from(
         "With the paper's kernel size every weight exceeds 0.999, so that its C-BLS is plain ridge here.",
     );
-    if let [.., plain, robust] = variants.as_slice() {
+    if let (true, [.., plain, robust]) = (steps.with_wrong_labels(plan), variants.as_slice()) {
         let shown = |variant, step| of(variant, "test", step).shown(task);
         text.push_str(&format!(
             " With a fifth of the labels wrong, BLS has {} after the first step and {} after the last; C-BLS with a kernel of \
@@ -163,13 +169,19 @@ pub(crate) fn report(plan: &Plan, steps: &Steps, done: &[Done]) -> Result<Vec<Pa
             shown(robust, 4)
         ));
     }
+    if !steps.with_wrong_labels(plan) {
+        text.push_str(" Wrong labels are looked at in full mode only.");
+    }
     if !steps.note.is_empty() {
         text.push_str(&format!(" {}", steps.note));
     }
-    Ok(vec![
+    let mut parts = vec![
         Part::Text(text),
         Part::picture(steps.file, chart, "Dashed: the paper."),
         Part::Table(grid),
-        Part::Table(more),
-    ])
+    ];
+    if !others.is_empty() {
+        parts.push(Part::Table(more));
+    }
+    Ok(parts)
 }
