@@ -2,8 +2,11 @@
 //! nothing is said.
 
 pub mod deep_belief;
+pub mod elm;
+pub mod neighbours;
 pub mod perceptron;
 pub mod stacked_autoencoder;
+pub mod svm;
 
 use broadlearn::Settings;
 use broadlearn::features::Recipe;
