@@ -46,6 +46,11 @@ impl Stop {
         |_| if self.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
+    /// An error if so.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.is_set() { Err(Error::interrupted()) } else { Ok(()) }
+    }
+
     fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -89,6 +94,10 @@ impl Run {
     /// A run that uses all cores by itself.
     pub(crate) fn alone(self) -> Self {
         Self { alone: true, ..self }
+    }
+
+    pub(crate) fn cost(&self) -> f64 {
+        self.cost
     }
 
     fn name(&self) -> String {

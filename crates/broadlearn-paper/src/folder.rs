@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Folder(PathBuf);
 
 /// Sets that no package registry holds, and where they are published.
-const ELSEWHERE: [(&str, &str); 4] = [
+const ELSEWHERE: [(&str, &str); 5] = [
     ("cleveland", "UCI Heart Disease, processed.cleveland.data with a header, '?' as empty cells"),
     (
         "horse_colic",
@@ -24,6 +24,12 @@ const ELSEWHERE: [(&str, &str); 4] = [
     (
         "sunspot_monthly",
         "SILSO monthly mean total sunspot number V2.0, 1749-01 to 2017-12, value last",
+    ),
+    (
+        "bci_iv_2b",
+        "the GDF recordings of BCI Competition IV, data set 2b, with the published labels of sessions 4 and 5, and write \
+         their trials to an archive of NumPy: X_B0101T .. X_B0905E (trials x C3, Cz, C4 x samples from the cue on), \
+         y_B0101T .. (1 left, 2 right), scale_uV (microvolt of a unit), fs (samples a second)",
     ),
 ];
 

@@ -8,6 +8,7 @@
 mod choose;
 pub mod comparators;
 mod contamination;
+mod eeg;
 mod engine;
 mod experiments;
 mod folder;
@@ -119,7 +120,7 @@ impl Laboratory {
 }
 
 /// Sets beside those of Table I that an experiment may be confined to.
-const EXTRA_SETS: [&str; 3] = ["mnist", "mackey_glass", "sunspot_monthly"];
+const EXTRA_SETS: [&str; 4] = ["mnist", "mackey_glass", "sunspot_monthly", eeg::SET];
 
 /// What an experiment has to know to plan its runs.
 pub(crate) struct Plan {

@@ -55,6 +55,11 @@ impl Spread {
         text
     }
 
+    /// The mean alone.
+    pub(crate) fn shown_mean(&self, task: Task) -> String {
+        if self.is_empty() { "-".into() } else { figure(self.mean, task) }
+    }
+
     /// How far the mean is above another figure.
     pub(crate) fn above(&self, other: f64, task: Task) -> String {
         if self.is_empty() { "-".into() } else { signed(self.mean - other, task) }

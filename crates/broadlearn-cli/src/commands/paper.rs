@@ -18,6 +18,7 @@ Examples:
   broadlearn paper table2 --data data --sets bodyfat,quake
   broadlearn paper fig2 --seeds 5 --out fig2
   broadlearn paper table4 --json
+  broadlearn paper table8 --quick --data data
 
 Every finished run goes into DIR/journal.jsonl at once: after an interruption the same command goes on
 where it was, and a second one with more seeds or other tables does only what is new.

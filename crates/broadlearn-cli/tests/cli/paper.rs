@@ -58,6 +58,11 @@ fn paper_names_what_is_missing_and_how_to_get_it() {
     assert_eq!(outcome.code, 66);
     assert!(outcome.stderr.contains("train-images-idx3-ubyte.gz"), "{}", outcome.stderr);
 
+    let outcome = bench.run("paper table8 --data . --out out");
+    assert_eq!(outcome.code, 66);
+    assert!(outcome.stderr.contains("bci_iv_2b/bci_iv_2b.npz"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("BCI Competition IV"), "{}", outcome.stderr);
+
     // What is there is used, the rest is named, in the page as well.
     let outcome = bench.run("paper table1 --data . --out out");
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);

@@ -12,6 +12,7 @@ mod table4;
 mod table5;
 mod table6;
 mod table7;
+mod table8;
 
 use crate::Plan;
 use crate::engine::{Done, Run};
@@ -44,6 +45,7 @@ pub(crate) static ALL: &[&Experiment] = &[
     &table5::EXPERIMENT,
     &table6::EXPERIMENT,
     &table7::EXPERIMENT,
+    &table8::EXPERIMENT,
 ];
 
 /// "20 seeds".
