@@ -103,13 +103,16 @@ impl Subject {
 
 /// How many trials a subject has for training, and for testing.
 pub(crate) fn count(archive: &Arrays, subject: &str) -> (u64, u64) {
-    let trials = |session: &&str| {
+    let trials = |session: &str| {
         let name = format!("X_{subject}{session}");
         let found = archive.list().iter().find(|array| array.name == name);
         found.and_then(|array| array.shape.first().copied()).unwrap_or(0)
     };
     let (train, test) = SESSIONS.split_at(TRAINING_SESSIONS);
-    (train.iter().map(|s| trials(&s)).sum(), test.iter().map(|s| trials(&s)).sum())
+    (
+        train.iter().map(|session| trials(session)).sum(),
+        test.iter().map(|session| trials(session)).sum(),
+    )
 }
 
 fn read_session(archive: &Arrays, session: &str) -> Result<Session> {
