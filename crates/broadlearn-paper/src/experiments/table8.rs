@@ -174,8 +174,8 @@ fn runs(plan: &Plan) -> Result<Vec<Run>> {
     Ok(runs)
 }
 
-/// What was chosen: its trials right in cross-validation if there was a choice, the parameters, and the
-/// classes of the test trials.
+/// What was chosen: its trials right in cross-validation if there was a choice, the parameters, and the test
+/// accuracy.
 struct Outcome {
     right: Option<usize>,
     chosen: Vec<f64>,
@@ -610,7 +610,6 @@ mod tests {
 
     #[test]
     fn the_printed_means_are_those_of_the_subjects() {
-        // But for K-NN, whose subjects have 71.964.
         let printed = [71.96, 75.82, 76.12, 75.45, 72.10, 76.32, 77.02];
         for (place, printed) in printed.into_iter().enumerate() {
             let mean = PAPER.iter().map(|row| row[place]).sum::<f64>() / 9.0;
