@@ -288,7 +288,7 @@ impl CheckedSettings {
             loss,
             cross_fitted: true,
             downweighted: downweighted(&weights, user),
-            ..plain_report(Some(ridge), system.form(ridge), None)
+            ..SolveReport::plain(Some(ridge), system.form(ridge), None)
         };
         self.solved(system, solution, Some(weights), user, report)
     }
@@ -307,7 +307,7 @@ impl CheckedSettings {
             Loss::Squared => {
                 report(observer, "solving", 0, None)?;
                 let solution = system.solve(user, ridge)?;
-                let report = plain_report(Some(ridge), system.form(ridge), None);
+                let report = SolveReport::plain(Some(ridge), system.form(ridge), None);
                 self.solved(system, solution, user.map(<[f64]>::to_vec), user, report)
             }
             Loss::Robust { kind, sigma } => {
@@ -388,7 +388,7 @@ impl CheckedSettings {
         user: Option<&[f64]>,
     ) -> Result<Solved> {
         let (w, rank) = pseudo_inverse::solve(state, y, user)?;
-        let report = plain_report(None, Form::Orthogonal, Some(rank));
+        let report = SolveReport::plain(None, Form::Orthogonal, Some(rank));
         let system = System::new(state, y, PRECISION, parallelism());
         let solution = Solution { w, equations: None, outputs: None };
         self.solved(&system, solution, user.map(<[f64]>::to_vec), user, report)
@@ -452,24 +452,6 @@ fn spread(
     let rows = user.map_or(norms.len() as f64, |user| user.iter().sum());
     let left = (1.0 - freedom / rows).max(0.05);
     1.4826 * statistics::median(&norms, user).unwrap_or(0.0) / left
-}
-
-pub(super) fn plain_report(ridge: Option<f64>, form: Form, rank: Option<usize>) -> SolveReport {
-    SolveReport {
-        loss: Loss::Squared,
-        ridge,
-        form,
-        rank,
-        iterations: 0,
-        converged: true,
-        last_change: 0.0,
-        objective: Vec::new(),
-        downweighted: 0.0,
-        spread: 0.0,
-        candidates: Vec::new(),
-        networks: Vec::new(),
-        cross_fitted: false,
-    }
 }
 
 impl Training<'_> {

@@ -13,7 +13,7 @@
 //! is all there is.
 
 use super::choose::Decision;
-use super::fit::{PRECISION, linear_columns, plain_report};
+use super::fit::{PRECISION, linear_columns};
 use super::rows::{Kept, Labelled, target_matrix};
 use super::settings::{CheckedSettings, Criterion, Procedure, Regularisation, Settings};
 use super::{Member, Model};
@@ -266,7 +266,7 @@ impl CheckedSettings {
             loss,
             cross_fitted: judged && loss != Loss::Squared,
             converged: is_final,
-            ..plain_report(Some(ridge), Form::Primal, None)
+            ..SolveReport::plain(Some(ridge), Form::Primal, None)
         };
         let mut count = 0;
         for pass in 1..=most {

@@ -184,18 +184,12 @@ impl FixedPoint {
             if converged || iterations >= self.max_iterations {
                 let report = SolveReport {
                     loss: self.kind.at(sigma),
-                    ridge: Some(ridge),
-                    form: system.form(ridge),
-                    rank: None,
                     iterations,
                     converged,
                     last_change,
                     objective,
                     downweighted: downweighted(&weights, user),
-                    spread: 0.0,
-                    candidates: Vec::new(),
-                    networks: Vec::new(),
-                    cross_fitted: false,
+                    ..SolveReport::plain(Some(ridge), system.form(ridge), None)
                 };
                 solution.outputs = Some(outputs);
                 return Ok((solution, weights, report));

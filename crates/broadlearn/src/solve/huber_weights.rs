@@ -48,18 +48,12 @@ pub(crate) fn solve(
     }
     let report = SolveReport {
         loss,
-        ridge: Some(ridge),
-        form: system.form(ridge),
-        rank: None,
         iterations,
         converged: converged || steps == 1,
         last_change,
         objective: Vec::new(),
         downweighted: weights.as_ref().map_or(0.0, |weights| downweighted(weights, user)),
-        spread: 0.0,
-        candidates: Vec::new(),
-        networks: Vec::new(),
-        cross_fitted: false,
+        ..SolveReport::plain(Some(ridge), system.form(ridge), None)
     };
     solution.outputs = Some(outputs);
     Ok((solution, weights, report))

@@ -147,18 +147,12 @@ impl FixedPoint {
             if converged || steps >= self.max_iterations {
                 let report = SolveReport {
                     loss,
-                    ridge: Some(ridge),
-                    form: Form::Primal,
-                    rank: None,
                     iterations: steps,
                     converged,
                     last_change,
                     objective,
                     downweighted: downweighted(&weights, user),
-                    spread: 0.0,
-                    candidates: Vec::new(),
-                    networks: Vec::new(),
-                    cross_fitted: false,
+                    ..SolveReport::plain(Some(ridge), Form::Primal, None)
                 };
                 let equations = Some((equations, exact));
                 let solution = Solution { w, equations, outputs: Some(outputs) };

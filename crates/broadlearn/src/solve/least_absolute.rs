@@ -72,18 +72,10 @@ pub(crate) fn solve(
     }
     let report = SolveReport {
         loss: RobustLoss::Absolute.at(1.0),
-        ridge: Some(lambda),
-        form: Form::Primal,
-        rank: None,
         iterations: steps,
-        converged: true,
         last_change,
         objective,
-        downweighted: 0.0,
-        spread: 0.0,
-        candidates: Vec::new(),
-        networks: Vec::new(),
-        cross_fitted: false,
+        ..SolveReport::plain(Some(lambda), Form::Primal, None)
     };
     Ok((Solution { w, equations: None, outputs: Some(outputs) }, factor, report))
 }

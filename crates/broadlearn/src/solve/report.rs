@@ -85,6 +85,25 @@ pub struct SolveReport {
 }
 
 impl SolveReport {
+    /// The report of one solution with the squared loss.
+    pub(crate) fn plain(ridge: Option<f64>, form: Form, rank: Option<usize>) -> Self {
+        Self {
+            loss: Loss::Squared,
+            ridge,
+            form,
+            rank,
+            cross_fitted: false,
+            iterations: 0,
+            converged: true,
+            last_change: 0.0,
+            objective: Vec::new(),
+            downweighted: 0.0,
+            spread: 0.0,
+            candidates: Vec::new(),
+            networks: Vec::new(),
+        }
+    }
+
     /// Takes over what was compared when the settings were chosen.
     pub(crate) fn remember_choices(&mut self, earlier: &Self) {
         self.candidates.clone_from(&earlier.candidates);

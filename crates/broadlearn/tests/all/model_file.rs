@@ -506,12 +506,13 @@ fn small_ensemble() -> Model {
 
 #[test]
 fn damaged_ensembles_are_detected() {
+    // Every seventh place: the tests of single models have all of them.
     let bytes = small_ensemble().to_bytes().unwrap();
-    for length in 0..bytes.len() {
+    for length in (0..bytes.len()).step_by(7) {
         refused(&bytes[..length], &format!("{length} of {} bytes", bytes.len()));
     }
     let mut damaged = bytes.clone();
-    for place in 0..bytes.len() {
+    for place in (0..bytes.len()).step_by(7) {
         damaged[place] ^= 0x04;
         refused(&damaged, &format!("byte {place} of {}", bytes.len()));
         damaged[place] ^= 0x04;
