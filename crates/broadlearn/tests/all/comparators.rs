@@ -277,9 +277,8 @@ fn convolution_tells_strokes_apart_wherever_they_are() {
     assert!(patches > 0.9 && pixels < 0.8, "{patches}, {pixels}");
 }
 
-/// The value to predict depends on the order of the inputs in time.
 #[test]
-fn recurrent_nodes_are_invariant_to_nothing_but_their_seed() {
+fn the_time_step_of_recurrent_nodes_must_divide_the_inputs() {
     let problem = Problem {
         recipe: Recipe::Recurrent,
         rows: 50,
