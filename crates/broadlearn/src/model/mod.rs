@@ -24,6 +24,7 @@ mod continuation;
 mod merge;
 mod container;
 mod file;
+mod map_file;
 
 pub use calibration::{Calibration, Region};
 pub(crate) use calibration::{Good, HARDLY_BELIEVED, Wrong};
