@@ -128,9 +128,8 @@ fn runs(plan: &Plan) -> Result<Vec<Run>> {
                     _ => 0.1 + count as f64 * thousands / 4.0,
                 };
                 let table = table.clone();
-                runs.push(Run::new(labels, &key, cost, move |stop| {
-                    one(row, &table, method, part, count, (errors, share), seed, stop)
-                }));
+                let case = Case { method, part, count, errors, share, seed };
+                runs.push(Run::new(labels, &key, cost, move |stop| case.run(row, &table, stop)));
             };
             if in_paper {
                 for method in METHODS {
@@ -153,26 +152,31 @@ fn runs(plan: &Plan) -> Result<Vec<Run>> {
     Ok(runs)
 }
 
-/// One run: errors into the training targets, a choice on these rows, a fit, a score on clean test rows.
-#[allow(clippy::too_many_arguments)]
-fn one(
-    row: &Row,
-    table: &Table,
-    method: &str,
-    part: &str,
+/// What a run is about.
+#[derive(Clone, Copy)]
+struct Case {
+    method: &'static str,
+    part: &'static str,
+    /// The settings that are compared.
     count: usize,
-    (errors, share): (Errors, f64),
+    errors: Errors,
+    share: f64,
     seed: u64,
-    stop: &Stop,
-) -> Result<Values> {
-    let mut rows = Rows::new(table, Split::Random, seed, method == "automatic")?;
-    spoil(&mut rows.train.1, errors, share, row.set.classes.unwrap_or(0), seed);
-    let settings = match (method, part) {
-        ("automatic", _) => automatic(seed),
-        (_, "grid") => best(&rows, drawn(method, count, seed), seed, stop)?,
-        _ => bls(row.bls, seed),
-    };
-    rows.score(&settings, stop)
+}
+
+impl Case {
+    /// Errors into the training targets, a choice on these rows, a fit, a score on clean test rows.
+    fn run(self, row: &Row, table: &Table, stop: &Stop) -> Result<Values> {
+        let Self { method, part, count, errors, share, seed } = self;
+        let mut rows = Rows::new(table, Split::Random, seed, method == "automatic")?;
+        spoil(&mut rows.train.1, errors, share, row.set.classes.unwrap_or(0), seed);
+        let settings = match (method, part) {
+            ("automatic", _) => automatic(seed),
+            (_, "grid") => best(&rows, drawn(method, count, seed), seed, stop)?,
+            _ => bls(row.bls, seed),
+        };
+        rows.score(&settings, stop)
+    }
 }
 
 fn report(plan: &Plan, done: &[Done]) -> Result<Vec<Part>> {
