@@ -8,7 +8,7 @@
 use super::draw::Stream;
 use crate::error::{Error, Result};
 use crate::linalg::{parallelism, product, squared_norm};
-use faer::{Accum, Mat, MatMut, MatRef};
+use faer::{Accum, Mat, MatMut, MatRef, Par};
 
 /// Steps of k-means: the centres need only be somewhere near the rows.
 const STEPS: usize = 10;
@@ -53,7 +53,7 @@ impl Fuzzy {
         }
         let mut width = 0.0;
         for _ in 0..STEPS {
-            let distances = squared_distances(x, centres.as_ref());
+            let distances = squared_distances(x, centres.as_ref(), parallelism());
             let mut sums = Mat::<f64>::zeros(inputs, rules);
             let (mut weights, mut spread) = (vec![0.0; rules], 0.0);
             for i in 0..x.nrows() {
@@ -89,8 +89,8 @@ impl Fuzzy {
     }
 
     /// By how much the rules apply: shares that add up to 1 in every row.
-    fn shares(&self, x: MatRef<'_, f64>) -> Mat<f64> {
-        let mut shares = squared_distances(x, self.centres.as_ref());
+    fn shares(&self, x: MatRef<'_, f64>, par: Par) -> Mat<f64> {
+        let mut shares = squared_distances(x, self.centres.as_ref(), par);
         let factor = -0.5 / (self.width * self.width);
         for i in 0..shares.nrows() {
             let least = shares.row(i).iter().copied().fold(f64::INFINITY, f64::min);
@@ -106,15 +106,15 @@ impl Fuzzy {
     }
 
     /// What the rules say, whether they apply or not.
-    fn lines(&self, x: MatRef<'_, f64>) -> Mat<f64> {
+    fn lines(&self, x: MatRef<'_, f64>, par: Par) -> Mat<f64> {
         let mut lines = Mat::from_fn(x.nrows(), self.bias.len(), |_, rule| self.bias[rule]);
-        product(lines.as_mut(), Accum::Add, x, self.weights.as_ref(), parallelism());
+        product(lines.as_mut(), Accum::Add, x, self.weights.as_ref(), par);
         lines
     }
 
     /// The nodes of the rows of `x`.
-    pub(super) fn apply(&self, x: MatRef<'_, f64>, mut nodes: MatMut<'_, f64>) {
-        let (shares, lines) = (self.shares(x), self.lines(x));
+    pub(super) fn apply(&self, x: MatRef<'_, f64>, mut nodes: MatMut<'_, f64>, par: Par) {
+        let (shares, lines) = (self.shares(x, par), self.lines(x, par));
         for rule in 0..self.bias.len() {
             for i in 0..x.nrows() {
                 nodes[(i, rule)] = shares[(i, rule)] * lines[(i, rule)];
@@ -129,7 +129,8 @@ impl Fuzzy {
         along: MatRef<'_, f64>,
         mut inputs: MatMut<'_, f64>,
     ) {
-        let (shares, lines) = (self.shares(x), self.lines(x));
+        let par = parallelism();
+        let (shares, lines) = (self.shares(x, par), self.lines(x, par));
         let factor = 1.0 / (self.width * self.width);
         for i in 0..x.nrows() {
             let rules = 0..self.bias.len();
@@ -149,9 +150,9 @@ impl Fuzzy {
 }
 
 /// |x_i - c_k|^2, n x K.
-fn squared_distances(x: MatRef<'_, f64>, centres: MatRef<'_, f64>) -> Mat<f64> {
+fn squared_distances(x: MatRef<'_, f64>, centres: MatRef<'_, f64>, par: Par) -> Mat<f64> {
     let mut distances = Mat::zeros(x.nrows(), centres.ncols());
-    product(distances.as_mut(), Accum::Replace, x, centres, parallelism());
+    product(distances.as_mut(), Accum::Replace, x, centres, par);
     let centre_sizes: Vec<f64> =
         (0..centres.ncols()).map(|k| squared_norm(centres.subcols(k, 1))).collect();
     for i in 0..x.nrows() {

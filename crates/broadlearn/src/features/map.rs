@@ -7,7 +7,7 @@ use super::recurrent::Recurrent;
 use crate::error::Result;
 use crate::linalg::{BLOCK_ROWS, dot, parallelism, product, row_blocks, slice_of, slice_of_column};
 use crate::preprocess::ScaledRows;
-use faer::{Accum, Mat, MatMut, MatRef};
+use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -196,7 +196,13 @@ impl FeatureMap {
     }
 
     /// Writes U for the rows of `x` into the column-major matrix `u`.
-    pub(crate) fn apply(&self, x: MatRef<'_, f64>, mut u: MatMut<'_, f64>) {
+    pub(crate) fn apply(&self, x: MatRef<'_, f64>, u: MatMut<'_, f64>) {
+        self.apply_on(x, u, parallelism());
+    }
+
+    /// As [`apply`](Self::apply), its products on these threads: on one alone where the caller has
+    /// work for all of them.
+    pub(crate) fn apply_on(&self, x: MatRef<'_, f64>, mut u: MatMut<'_, f64>, par: Par) {
         assert_eq!((x.ncols(), u.ncols(), u.nrows()), (self.inputs, self.width(), x.nrows()));
         let mut start = 0;
         for group in &self.groups {
@@ -210,7 +216,7 @@ impl FeatureMap {
                     match source {
                         Source::Inputs | Source::Straight => {
                             let nodes = nodes.as_mut();
-                            product(nodes, Accum::Replace, x, weights.as_ref(), parallelism());
+                            product(nodes, Accum::Replace, x, weights.as_ref(), par);
                         }
                         Source::Features(range) => {
                             let mut row = 0;
@@ -218,15 +224,15 @@ impl FeatureMap {
                                 let accumulate = if row == 0 { Accum::Replace } else { Accum::Add };
                                 let part = weights.subrows(row, columns.len());
                                 let z = before.as_ref().subcols(columns.start, columns.len());
-                                product(nodes.as_mut(), accumulate, z, part, parallelism());
+                                product(nodes.as_mut(), accumulate, z, part, par);
                                 row += columns.len();
                             }
                         }
                     }
-                    activate(nodes, bias, *activation);
+                    activate(nodes, bias, *activation, par);
                 }
                 NodeGroup::Convolution(group) => group.apply(x, nodes),
-                NodeGroup::Fuzzy(group) => group.apply(x, nodes),
+                NodeGroup::Fuzzy(group) => group.apply(x, nodes, par),
                 NodeGroup::Recurrent(group) => group.apply(x, nodes),
             }
             start += width;
@@ -269,7 +275,8 @@ impl FeatureMap {
                 NodeGroup::Convolution(group) => group.apply_to_row(x, nodes),
                 NodeGroup::Fuzzy(group) => {
                     let x = MatRef::from_row_major_slice(x, 1, x.len());
-                    group.apply(x, MatMut::from_column_major_slice_mut(nodes, 1, width));
+                    let nodes = MatMut::from_column_major_slice_mut(nodes, 1, width);
+                    group.apply(x, nodes, Par::Seq);
                 }
                 NodeGroup::Recurrent(group) => group.apply_to_row(x, nodes),
             }
@@ -278,7 +285,7 @@ impl FeatureMap {
     }
 }
 
-fn activate(nodes: MatMut<'_, f64>, bias: &[f64], activation: Activation) {
+fn activate(nodes: MatMut<'_, f64>, bias: &[f64], activation: Activation, par: Par) {
     let finish = |(column, bias): (faer::ColMut<'_, f64>, &f64)| {
         let values = slice_of_column(column);
         if *bias != 0.0 {
@@ -287,7 +294,7 @@ fn activate(nodes: MatMut<'_, f64>, bias: &[f64], activation: Activation) {
         activation.apply(values);
     };
     // Below some ten thousand values the threads cost more than they bring.
-    if nodes.nrows() * nodes.ncols() < 16_384 {
+    if par.degree() == 1 || nodes.nrows() * nodes.ncols() < 16_384 {
         nodes.col_iter_mut().zip(bias).for_each(finish);
     } else {
         nodes.par_col_iter_mut().zip(bias).for_each(finish);

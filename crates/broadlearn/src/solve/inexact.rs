@@ -5,8 +5,8 @@
 //! ones. So the objective itself is climbed by conjugate gradients, in which U appears only in
 //! products with L x C matrices:
 //!
-//! 1. R of a sample of the rows, 2 L of them, is factored once. It preconditions everything that
-//!    follows, whatever the weights: U' Λ U of all rows looks much like it.
+//! 1. R of a sample of the rows, 2 L of them, is factored once ([`Preconditioner`]). It preconditions
+//!    everything that follows, whatever the weights: U' Λ U of all rows looks much like it.
 //! 2. Start, annealing and some steps at the final kernel size take place on the sample.
 //! 3. All rows join: 4 N L C flops for a step, of some twenty, on U in 32 bits ([`Packed`]).
 //! 4. One exact step in double precision: the weights of the residuals, their R and P, which the
@@ -15,6 +15,7 @@
 
 use super::factor::Factor;
 use super::fixed_point::{FixedPoint, annealing, downweighted, normalised_objective};
+use super::preconditioner::Preconditioner;
 use super::report::Form;
 use super::start::{L1_STEPS, Start, least_absolute_weights};
 use super::system::{Solution, System};
@@ -61,13 +62,14 @@ impl FixedPoint {
         let y = select_rows(system.y(), &order);
         let user_in_order: Option<Vec<f64>> =
             user.map(|user| order.iter().map(|&row| user[row]).collect());
-        let cache = self.memory.saturating_sub(system.bytes_beside_state());
-        let mut packed = Packed::new(system.state(), order, cache);
+        let mut packed = Packed::new(system.state(), order);
+        let memory = self.memory.saturating_sub(system.bytes_of_rows());
 
         // 1. The preconditioner.
         report(observer, "factoring a sample", 0, None)?;
         let mut equations = NormalEquations::empty(nodes, y.ncols());
-        packed.visit_first(count, |range, u| {
+        let room = memory.saturating_sub(system.bytes_of_equations());
+        packed.visit_first(count, room, |range, u| {
             let weights = user_in_order.as_deref().map(|user| &user[range.clone()]);
             equations.add(u, y.subrows(range.start, range.len()), weights, parallelism());
         });
@@ -79,7 +81,13 @@ impl FixedPoint {
             Err(error) if error.category() == Category::Numeric => return Ok(None),
             Err(error) => return Err(error),
         };
-        packed.fill();
+        let Some(sample_factor) = Preconditioner::new(&factor) else { return Ok(None) };
+        drop(factor);
+        let threads = rayon::current_num_threads() as u64;
+        let room = memory.saturating_sub(
+            Preconditioner::bytes(nodes) + threads * Packed::bytes_of_workspace(nodes),
+        );
+        packed.fill(room);
 
         // 2. On the sample.
         let loss = self.kind.at(sigma);
@@ -98,10 +106,10 @@ impl FixedPoint {
                     let (w, widest) = system.trimmed(self.linear, user)?;
                     (start, w, widest)
                 }
-                _ => (start, factor.solve(p.as_ref(), parallelism()), f64::INFINITY),
+                _ => (start, sample_factor.solve(p.as_ref()), f64::INFINITY),
             });
         }
-        let Some(w) = self.on_sample(&sample, beginnings, &factor, sigma, observer)? else {
+        let Some(w) = self.on_sample(&sample, beginnings, &sample_factor, sigma, observer)? else {
             return Ok(None);
         };
 
@@ -110,7 +118,7 @@ impl FixedPoint {
         packed.outputs(point.w.as_ref(), point.f.as_mut());
         let (mut steps, mut objective) = (0, Vec::new());
         let mut goal = (0.8 * self.tolerance).max(PACKED_CHANGE);
-        let mut preconditioner = Some(factor);
+        let mut preconditioner = Some(sample_factor);
         let mut error_of_gradient = None;
         for _ in 0..MOST_ROUNDS {
             let Some(factor) = preconditioner.take() else { break };
@@ -126,11 +134,10 @@ impl FixedPoint {
             objective.extend(climb.objective);
 
             report(observer, "fixed point, exactly", steps as u64, None)?;
+            // Memory need not hold U beside R and its factor. To compute it again, if this is not the
+            // last step, takes little beside the step itself.
             drop(factor);
-            // If this step is meant to be the last, memory need not hold U beside R and its factor.
-            if goal < self.tolerance {
-                packed.clear();
-            }
+            packed.clear();
             let (equations, outputs, weights) =
                 system.equations_at(point.w.as_ref(), loss, user)?;
             let exact = Factor::new(equations.r().to_owned(), ridge, parallelism())?;
@@ -160,7 +167,7 @@ impl FixedPoint {
             }
             // The gradient at the old W is known exactly now: A times the change of W. So are the
             // outputs, and what a small change adds to them loses no digits.
-            packed.fill();
+            packed.fill(room);
             point.f = select_rows(outputs.as_ref(), packed.rows());
             let all = Slope { packed: &packed, y, user: user_in_order, ridge, error: None };
             let e: Mat<f64> = y - &point.f;
@@ -170,7 +177,7 @@ impl FixedPoint {
             let mut change = Mat::zeros(n, y.ncols());
             packed.outputs(difference.as_ref(), change.as_mut());
             point = Point { f: point.f + change, w };
-            preconditioner = Some(exact);
+            preconditioner = Preconditioner::new(&exact);
             goal = 0.3 * self.tolerance;
         }
         Ok(None)
@@ -182,7 +189,7 @@ impl FixedPoint {
         &self,
         sample: &Slope<'_>,
         beginnings: Vec<(Start, Mat<f64>, f64)>,
-        factor: &Factor,
+        factor: &Preconditioner,
         sigma: f64,
         observer: &mut Observer<'_>,
     ) -> Result<Option<Mat<f64>>> {
@@ -287,7 +294,7 @@ impl Slope<'_> {
         &self,
         point: &mut Point,
         rule: Rule<'_>,
-        factor: &Factor,
+        factor: &Preconditioner,
         goal: f64,
         most_steps: usize,
         observer: &mut Observer<'_>,
@@ -303,7 +310,7 @@ impl Slope<'_> {
             if let Some(error) = &self.error {
                 gradient -= error;
             }
-            let uphill = factor.solve(gradient.as_ref(), parallelism());
+            let uphill = factor.solve(gradient.as_ref());
             let gain = inner(gradient.as_ref(), uphill.as_ref());
             if gain <= 0.0 || !gain.is_finite() {
                 break;
@@ -313,7 +320,7 @@ impl Slope<'_> {
             });
             direction = uphill + faer::Scale(momentum) * &direction;
             if inner(direction.as_ref(), gradient.as_ref()) <= 0.0 {
-                direction = factor.solve(gradient.as_ref(), parallelism());
+                direction = factor.solve(gradient.as_ref());
             }
             let mut q = Mat::zeros(self.y.nrows(), self.y.ncols());
             self.packed.outputs(direction.as_ref(), q.as_mut());
@@ -392,7 +399,7 @@ impl Slope<'_> {
         point: &mut Point,
         kind: RobustLoss,
         sigma: f64,
-        factor: &Factor,
+        factor: &Preconditioner,
         observer: &mut Observer<'_>,
     ) -> Result<()> {
         let squares = self.squares(point.f.as_ref());

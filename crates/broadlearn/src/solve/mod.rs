@@ -14,6 +14,7 @@ pub(crate) mod fixed_point;
 pub(crate) mod least_absolute;
 pub(crate) mod huber_weights;
 pub(crate) mod anderson;
+pub(crate) mod preconditioner;
 pub(crate) mod inexact;
 pub(crate) mod cross_fit;
 pub(crate) mod nested;

@@ -175,16 +175,18 @@ impl<'a> System<'a> {
         Ok((equations, outputs, weights))
     }
 
-    /// What a fit needs in memory beside the state of all rows: inputs, targets and some vectors like
-    /// them, an L x L matrix, blocks of rows, and the program itself.
-    pub(crate) fn bytes_beside_state(&self) -> u64 {
+    /// What a fit needs in memory beside the state of all rows and anything of the size of R: inputs,
+    /// targets and some matrices like them, and the program itself.
+    pub(crate) fn bytes_of_rows(&self) -> u64 {
         const PROGRAM: usize = 50 << 20;
-        let (n, nodes) = (self.rows(), self.state.width());
-        let numbers = self.state.inputs() * n
-            + 8 * self.y.ncols() * n
-            + nodes * nodes
-            + 3 * BLOCK_ROWS * nodes;
+        let numbers = (self.state.inputs() + 12 * self.y.ncols()) * self.rows();
         (size_of::<f64>() * numbers + PROGRAM) as u64
+    }
+
+    /// What forming R takes: itself, and blocks of rows.
+    pub(crate) fn bytes_of_equations(&self) -> u64 {
+        let nodes = self.state.width();
+        (size_of::<f64>() * (nodes * nodes + 3 * BLOCK_ROWS * nodes)) as u64
     }
 
     /// A linear model of the first columns of U by least trimmed squares, and the widest kernel with

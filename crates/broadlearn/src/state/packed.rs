@@ -6,24 +6,25 @@
 //! a single-precision number of the same size; products are summed in double precision.
 //!
 //! Rows come in panels of [`PANEL`], column by column. What does not fit into memory is computed
-//! anew in every pass, to the same bits. Work is split by rows, in parts that do not depend on the
-//! number of threads, so that neither memory nor threads change a bit of the result.
+//! anew in every pass, to the same bits: a panel is always computed by itself, on one thread. Work is
+//! split by rows, in parts that do not depend on the number of threads, so that neither memory nor
+//! threads change a bit of the result.
 
 use super::StateRows;
 use crate::linalg::{slice_of, slice_of_column};
 use faer::{Mat, MatMut, MatRef};
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::Mutex;
 
 mod products;
 
 /// Rows in a panel: a multiple of 8, but not a power of two, or columns would share cache lines.
-const PANEL: usize = 248;
+pub(crate) const PANEL: usize = 248;
 /// Panels whose products are added up in order before the sums are: as many sums as there are parts
 /// can be made at the same time.
 const PARTS: usize = 16;
-
-/// Panels that are computed together: as many as make the products of the map large.
+/// Panels of U itself that are visited together: as many as make products with them large.
 const PANELS_AT_ONCE: usize = 8;
 
 /// The state of some rows, in 32 bits where it is kept.
@@ -33,128 +34,174 @@ pub(crate) struct Packed<'a> {
     order: Vec<usize>,
     /// The first panels, as many as may be kept.
     kept: Vec<Panel>,
-    most_kept: usize,
+    /// Where the others are computed. Fresh memory for each would take half as long as the map.
+    spare: Mutex<Vec<Workspace>>,
 }
 
 /// Some rows of U: `values` times the unit of their column.
 #[derive(Clone, Default)]
-struct Panel {
+pub(crate) struct Panel {
     values: Vec<i32>,
     units: Vec<f64>,
 }
 
+/// A panel of U itself, and packed.
+struct Workspace {
+    u: Mat<f64>,
+    panel: Panel,
+}
+
 impl<'a> Packed<'a> {
-    /// These rows of U, of which so many bytes may be kept.
-    pub(crate) fn new(state: &'a StateRows<'a>, order: Vec<usize>, bytes: u64) -> Self {
-        let panel = state.width() * (PANEL * size_of::<i32>() + size_of::<f64>());
-        let most_kept = usize::try_from(bytes).unwrap_or(usize::MAX) / panel.max(1);
-        Self { state, order, kept: Vec::new(), most_kept }
+    /// These rows of U, of which nothing is kept yet.
+    pub(crate) fn new(state: &'a StateRows<'a>, order: Vec<usize>) -> Self {
+        Self { state, order, kept: Vec::new(), spare: Mutex::default() }
     }
 
     pub(crate) fn rows(&self) -> &[usize] {
         &self.order
     }
 
-    /// Computes what is kept, if that has not been done.
-    pub(crate) fn fill(&mut self) {
-        let panels = self.order.len().div_ceil(PANEL).min(self.most_kept);
-        let mut found = Vec::new();
-        self.compute(self.kept.len()..panels, |some| found.extend(some));
+    /// Bytes that a thread needs for panels that are not kept.
+    pub(crate) fn bytes_of_workspace(nodes: usize) -> u64 {
+        (nodes * PANEL * (size_of::<f64>() + size_of::<i32>())) as u64
+    }
+
+    /// The number of panels of which these many bytes hold all or the first.
+    fn most_kept(&self, bytes: u64) -> usize {
+        let panel = self.state.width() * (PANEL * size_of::<i32>() + size_of::<f64>());
+        let room = usize::try_from(bytes).unwrap_or(usize::MAX) / panel.max(1);
+        room.min(self.order.len().div_ceil(PANEL))
+    }
+
+    /// Keeps as much as fits into so many bytes.
+    pub(crate) fn fill(&mut self, bytes: u64) {
+        let missing = self.kept.len()..self.most_kept(bytes);
+        let found: Vec<Panel> =
+            missing.into_par_iter().map(|panel| self.compute(panel, std::mem::take)).collect();
         self.kept.extend(found);
     }
 
-    /// Visits U itself for the first rows, block by block, and keeps it as it passes.
+    /// Visits U itself for the first rows, block by block, and keeps of it what fits into so many
+    /// bytes.
     pub(crate) fn visit_first(
         &mut self,
         rows: usize,
+        bytes: u64,
         mut visitor: impl FnMut(Range<usize>, MatRef<'_, f64>),
     ) {
-        let mut buffer = self.buffer();
-        for start in (0..rows).step_by(PANEL * PANELS_AT_ONCE) {
-            let range = start..(start + PANEL * PANELS_AT_ONCE).min(self.order.len());
-            let mut u = buffer.as_mut().subrows_mut(0, range.len());
-            self.state.select_into(&self.order[range], u.as_mut());
-            if self.kept.len() * PANEL == start {
-                let room = self.most_kept - self.kept.len();
-                self.kept.extend(pack(u.as_ref()).into_iter().take(room));
-            }
-            let range = start..(start + u.nrows()).min(rows);
-            visitor(range.clone(), u.as_ref().subrows(0, range.len()));
+        let most_kept = self.most_kept(bytes);
+        self.kept.clear();
+        let panels = rows.div_ceil(PANEL);
+        let mut buffer =
+            Mat::zeros(self.order.len().min(PANEL * PANELS_AT_ONCE), self.state.width());
+        for first in (0..panels).step_by(PANELS_AT_ONCE) {
+            let last = (first + PANELS_AT_ONCE).min(panels);
+            let start = first * PANEL;
+            let end = (last * PANEL).min(self.order.len());
+            let mut u = buffer.as_mut().subrows_mut(0, end - start);
+            let blocks = (first..last).into_par_iter().zip(split_rows(u.as_mut()));
+            let found: Vec<Option<Panel>> = blocks
+                .map(|(panel, mut u)| {
+                    self.state.select_into(&self.order[self.rows_of(panel)], u.as_mut());
+                    (panel < most_kept).then(|| Panel::new(u.as_ref()))
+                })
+                .collect();
+            self.kept.extend(found.into_iter().flatten());
+            let end = end.min(rows);
+            visitor(start..end, u.as_ref().subrows(0, end - start));
         }
     }
 
-    /// Frees what is kept.
+    /// Frees all memory.
     pub(crate) fn clear(&mut self) {
         self.kept = Vec::new();
+        self.spare = Mutex::default();
     }
 
-    fn buffer(&self) -> Mat<f64> {
-        Mat::zeros(self.order.len().min(PANEL * PANELS_AT_ONCE), self.state.width())
+    fn rows_of(&self, panel: usize) -> Range<usize> {
+        panel * PANEL..((panel + 1) * PANEL).min(self.order.len())
     }
 
-    /// Computes panels, some at a time.
-    fn compute(&self, panels: Range<usize>, mut visitor: impl FnMut(Vec<Panel>)) {
-        // The buffer takes as long to clear as a pass over a tenth of U.
-        if panels.is_empty() {
-            return;
+    /// Computes a panel and does something with it.
+    fn compute<T>(&self, panel: usize, then: impl FnOnce(&mut Panel) -> T) -> T {
+        let spare = self.spare.lock().ok().and_then(|mut spare| spare.pop());
+        let mut work = spare.unwrap_or_else(|| Workspace {
+            u: Mat::zeros(PANEL, self.state.width()),
+            panel: Panel::default(),
+        });
+        let rows = self.rows_of(panel);
+        let mut u = work.u.as_mut().subrows_mut(0, rows.len());
+        self.state.select_into(&self.order[rows], u.as_mut());
+        work.panel.pack(u.as_ref());
+        let found = then(&mut work.panel);
+        if let Ok(mut spare) = self.spare.lock() {
+            spare.push(work);
         }
-        let mut buffer = self.buffer();
-        for first in panels.clone().step_by(PANELS_AT_ONCE) {
-            let last = (first + PANELS_AT_ONCE).min(panels.end);
-            let rows = first * PANEL..(last * PANEL).min(self.order.len());
-            let mut u = buffer.as_mut().subrows_mut(0, rows.len());
-            self.state.select_into(&self.order[rows], u.as_mut());
-            visitor(pack(u.as_ref()));
+        found
+    }
+
+    /// Does something with a panel, kept or not.
+    fn with<T>(&self, panel: usize, then: impl FnOnce(&Panel) -> T) -> T {
+        match self.kept.get(panel) {
+            Some(panel) => then(panel),
+            None => self.compute(panel, |panel| then(panel)),
         }
     }
 
     /// U W for the first rows, as many as `into` has.
     pub(crate) fn outputs(&self, w: MatRef<'_, f64>, into: MatMut<'_, f64>) {
-        let panels = into.nrows().div_ceil(PANEL);
-        let blocks: Vec<(usize, MatMut<'_, f64>)> =
-            split_rows(into).into_iter().enumerate().collect();
-        let (kept, rest): (Vec<_>, Vec<_>) =
-            blocks.into_iter().partition(|(panel, _)| *panel < self.kept.len());
-        kept.into_par_iter().for_each(|(panel, block)| self.kept[panel].outputs(w, block));
-        let mut rest = rest.into_iter();
-        self.compute(self.kept.len()..panels, |found| {
-            let some: Vec<_> = found.iter().zip(rest.by_ref()).collect();
-            some.into_par_iter().for_each(|(panel, (_, block))| panel.outputs(w, block));
+        let by_rows = by_rows(w);
+        split_rows(into).into_par_iter().enumerate().for_each(|(panel, block)| {
+            self.with(panel, |panel| panel.outputs(&by_rows, block));
         });
     }
 
     /// U' T for the first rows, as many as T has.
     pub(crate) fn products(&self, t: MatRef<'_, f64>) -> Mat<f64> {
-        let panels = t.nrows().div_ceil(PANEL);
-        let rows = |panel: usize| {
-            let start = panel * PANEL;
-            t.subrows(start, PANEL.min(t.nrows() - start))
-        };
-        let kept = panels.min(self.kept.len());
+        let blocks = (0..t.nrows()).step_by(PANEL);
+        let blocks = blocks.map(|start| t.subrows(start, PANEL.min(t.nrows() - start)));
+        self.sum(blocks.collect(), t.ncols(), |panel, t, sum| panel.add_products(t, sum))
+    }
+
+    /// The sum of what the first panels, as many as there are blocks, add to an L x C matrix by rows.
+    fn sum<B: Send>(
+        &self,
+        blocks: Vec<B>,
+        columns: usize,
+        add: impl Fn(&Panel, B, &mut [f64]) + Sync,
+    ) -> Mat<f64> {
         // The parts are the same whether panels are kept or not.
-        let part = panels.div_ceil(PARTS).max(1);
-        let mut sums: Vec<Vec<f64>> = (0..panels.div_ceil(part))
+        let part = blocks.len().div_ceil(PARTS).max(1);
+        let mut blocks = blocks.into_iter().enumerate();
+        let parts = std::iter::from_fn(|| {
+            let some: Vec<(usize, B)> = blocks.by_ref().take(part).collect();
+            (!some.is_empty()).then_some(some)
+        });
+        let parts: Vec<Vec<(usize, B)>> = parts.collect();
+        let sums: Vec<Vec<f64>> = parts
             .into_par_iter()
-            .map(|place| {
-                let mut sum = vec![0.0; self.state.width() * t.ncols()];
-                for panel in (place * part..(place + 1) * part).take_while(|&panel| panel < kept) {
-                    self.kept[panel].add_products(rows(panel), &mut sum);
+            .map(|blocks| {
+                let mut sum = vec![0.0; self.state.width() * columns];
+                for (panel, block) in blocks {
+                    self.with(panel, |panel| add(panel, block, &mut sum));
                 }
                 sum
             })
             .collect();
-        let mut panel = kept;
-        self.compute(kept..panels, |found| {
-            for found in found {
-                found.add_products(rows(panel), &mut sums[panel / part]);
-                panel += 1;
-            }
-        });
-        let outputs = t.ncols();
-        Mat::from_fn(self.state.width(), outputs, |node, output| {
-            sums.iter().map(|sum| sum[node * outputs + output]).sum()
+        Mat::from_fn(self.state.width(), columns, |node, column| {
+            sums.iter().map(|sum| sum[node * columns + column]).sum()
         })
     }
+}
+
+/// A matrix as its rows, one after the other.
+pub(crate) fn by_rows(matrix: MatRef<'_, f64>) -> Vec<f64> {
+    let mut rows = vec![0.0; matrix.nrows() * matrix.ncols()];
+    for (place, column) in matrix.col_iter().enumerate() {
+        let rows = rows[place..].iter_mut().step_by(matrix.ncols());
+        rows.zip(column.iter()).for_each(|(row, value)| *row = *value);
+    }
+    rows
 }
 
 /// The nearest whole number to one between -2^31 and 2^31. Adding 1.5 * 2^52 leaves it in the lowest bits,
@@ -163,12 +210,6 @@ impl<'a> Packed<'a> {
 fn rounded(value: f64) -> i32 {
     const SHIFT: f64 = 6_755_399_441_055_744.0;
     (value + SHIFT).to_bits() as i32
-}
-
-fn pack(u: MatRef<'_, f64>) -> Vec<Panel> {
-    let starts: Vec<usize> = (0..u.nrows()).step_by(PANEL).collect();
-    let panel = |start: usize| Panel::new(u.subrows(start, PANEL.min(u.nrows() - start)));
-    starts.into_par_iter().map(panel).collect()
 }
 
 /// A matrix as blocks of [`PANEL`] rows.
@@ -185,10 +226,17 @@ fn split_rows(mut matrix: MatMut<'_, f64>) -> Vec<MatMut<'_, f64>> {
 
 impl Panel {
     /// Rows of a column-major matrix, at most [`PANEL`].
-    fn new(u: MatRef<'_, f64>) -> Self {
-        let mut panel =
-            Self { values: vec![0; u.ncols() * PANEL], units: Vec::with_capacity(u.ncols()) };
-        for (column, values) in u.col_iter().zip(panel.values.chunks_exact_mut(PANEL)) {
+    pub(crate) fn new(u: MatRef<'_, f64>) -> Self {
+        let mut panel = Self::default();
+        panel.pack(u);
+        panel
+    }
+
+    /// As [`new`](Self::new), in the memory of another panel.
+    fn pack(&mut self, u: MatRef<'_, f64>) {
+        self.values.resize(u.ncols() * PANEL, 0);
+        self.units.clear();
+        for (column, values) in u.col_iter().zip(self.values.chunks_exact_mut(PANEL)) {
             let column = slice_of(column);
             // Several at a time: a single largest value would be waited for.
             let mut most = [0.0_f64; 4];
@@ -200,26 +248,20 @@ impl Panel {
             let factor = if largest > 0.0 { f64::from(i32::MAX) / largest } else { 0.0 };
             // A column whose values are all next to nothing is nothing.
             let factor = if factor.is_finite() { factor } else { 0.0 };
-            panel.units.push(if factor > 0.0 { 1.0 / factor } else { 0.0 });
+            self.units.push(if factor > 0.0 { 1.0 / factor } else { 0.0 });
+            let (values, rest) = values.split_at_mut(column.len());
             for (packed, value) in values.iter_mut().zip(column.iter()) {
                 *packed = rounded(value * factor);
             }
+            rest.fill(0);
         }
-        panel
     }
 
-    /// Writes U W.
-    fn outputs(&self, w: MatRef<'_, f64>, mut into: MatMut<'_, f64>) {
-        let outputs = w.ncols();
-        let mut scaled = vec![0.0; w.nrows() * outputs];
-        for (place, column) in w.col_iter().enumerate() {
-            let scaled = scaled[place..].iter_mut().step_by(outputs);
-            for ((scaled, w), unit) in scaled.zip(column.iter()).zip(&self.units) {
-                *scaled = w * unit;
-            }
-        }
+    /// Writes U W, with W by rows.
+    pub(crate) fn outputs(&self, w: &[f64], mut into: MatMut<'_, f64>) {
+        let outputs = into.ncols();
         let mut sums = vec![0.0; PANEL * outputs];
-        products::add_outputs(&self.values, PANEL, &scaled, outputs, &mut sums);
+        products::add_outputs(&self.values, PANEL, &self.units, w, outputs, &mut sums);
         for (column, sums) in into.as_mut().col_iter_mut().zip(sums.chunks_exact(PANEL)) {
             let column = slice_of_column(column);
             column.copy_from_slice(&sums[..column.len()]);
@@ -227,7 +269,7 @@ impl Panel {
     }
 
     /// Adds U' T to a matrix by rows.
-    fn add_products(&self, t: MatRef<'_, f64>, into: &mut [f64]) {
+    pub(crate) fn add_products(&self, t: MatRef<'_, f64>, into: &mut [f64]) {
         let outputs = t.ncols();
         let mut rows = vec![0.0; PANEL * outputs];
         for (column, rows) in t.col_iter().zip(rows.chunks_exact_mut(PANEL)) {
@@ -256,8 +298,8 @@ mod tests {
             let u = select_rows(u.as_ref(), &order);
             let mut found: Vec<(Mat<f64>, Mat<f64>)> = Vec::new();
             for bytes in [0, (nodes * 1000 * n.div_ceil(496)) as u64, u64::MAX] {
-                let mut packed = Packed::new(&state, order.clone(), bytes);
-                packed.fill();
+                let mut packed = Packed::new(&state, order.clone());
+                packed.fill(bytes);
                 let mut f = Mat::zeros(n, outputs);
                 packed.outputs(w.as_ref(), f.as_mut());
                 let g = packed.products(f.as_ref());
@@ -289,9 +331,11 @@ mod tests {
         let u = Mat::from_fn(900, 10, |i, j| ((i * 5 + j) as f64).sin());
         let w = Mat::from_fn(10, 3, |i, j| (i + j) as f64);
         let state = StateRows::Whole(u);
-        let mut packed = Packed::new(&state, (0..900).collect(), u64::MAX);
+        let mut packed = Packed::new(&state, (0..900).collect());
         let mut visited = 0;
-        packed.visit_first(300, |range, u| visited += range.len() * usize::from(u.nrows() > 0));
+        packed.visit_first(300, u64::MAX, |range, u| {
+            visited += range.len() * usize::from(u.nrows() > 0)
+        });
         assert_eq!(visited, 300);
         let (mut some, mut all) = (Mat::zeros(300, 3), Mat::zeros(900, 3));
         packed.outputs(w.as_ref(), some.as_mut());

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::features::FeatureMap;
 use crate::linalg::{row_blocks, select_rows};
 use crate::preprocess::ScaledRows;
-use faer::{Mat, MatMut, MatRef};
+use faer::{Mat, MatMut, MatRef, Par};
 use std::ops::Range;
 
 /// U is kept in memory up to this size; a larger one is computed anew in every pass, which costs
@@ -65,11 +65,13 @@ impl<'a> StateRows<'a> {
         }
     }
 
-    /// Writes U for the chosen rows into a column-major matrix.
+    /// Writes U for the chosen rows into a column-major matrix, on one thread.
     pub(crate) fn select_into(&self, rows: &[usize], mut into: MatMut<'_, f64>) {
         match self {
             Self::Whole(u) => into.copy_from(select_rows(u.as_ref(), rows)),
-            Self::Streamed { map, inputs } => map.apply(inputs.select(rows).as_ref(), into),
+            Self::Streamed { map, inputs } => {
+                map.apply_on(inputs.select(rows).as_ref(), into, Par::Seq);
+            }
         }
     }
 

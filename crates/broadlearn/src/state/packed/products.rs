@@ -9,32 +9,39 @@ const MOST_OUTPUTS: usize = 6;
 /// Columns whose part of a panel fits into the first-level cache.
 const CHUNK: usize = 16;
 
-/// `sums` += values * weights: `weights` by rows, one for each column of the panel; `sums` by columns.
+/// `sums` += values * units * weights: `weights` by rows, one for each column of the panel; `sums` by
+/// columns.
 #[allow(unsafe_code)]
 pub(super) fn add_outputs(
     values: &[i32],
     height: usize,
+    units: &[f64],
     weights: &[f64],
     outputs: usize,
     sums: &mut [f64],
 ) {
-    let columns = weights.len() / outputs.max(1);
-    assert!(
-        height.is_multiple_of(8)
-            && values.len() == columns * height
-            && sums.len() == outputs * height
-    );
+    let columns = units.len();
+    assert!(height.is_multiple_of(8) && values.len() == columns * height);
+    assert!(weights.len() == columns * outputs && sums.len() == outputs * height);
+    if outputs == 0 {
+        return;
+    }
+    let mut scaled = vec![0.0; CHUNK * outputs];
     for start in (0..columns).step_by(CHUNK) {
         let end = (start + CHUNK).min(columns);
         let values = &values[start * height..end * height];
+        let rows = scaled.chunks_exact_mut(outputs).zip(weights[start * outputs..].chunks(outputs));
+        for ((scaled, weights), unit) in rows.zip(&units[start..end]) {
+            scaled.iter_mut().zip(weights).for_each(|(scaled, weight)| *scaled = weight * unit);
+        }
         for tile in tiles(outputs) {
             let sums = &mut sums[tile.start * height..tile.end * height];
-            let weights = &weights[start * outputs + tile.start..];
+            let weights = &scaled[tile.start..];
             #[cfg(target_arch = "x86_64")]
             if avx2::is_there() {
                 // SAFETY: AVX2 and FMA are there; the lengths were checked above: `values` holds
-                // (end - start) columns, `weights` a row of `outputs` for each of them, of which
-                // tile.len() are read, and `sums` tile.len() columns, all columns of this height.
+                // (end - start) columns, at most `CHUNK`, `weights` a row of `outputs` for each of
+                // them, of which tile.len() are read, and `sums` tile.len() columns, all columns of this height.
                 unsafe { avx2::outputs_tile(values, height, weights, outputs, tile.len(), sums) };
                 continue;
             }
