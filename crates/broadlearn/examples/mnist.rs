@@ -3,12 +3,12 @@
 //!
 //! ```sh
 //! cargo run --release --example mnist -- DATA [--wrong SHARE] [--sigma F] [--solver auto|direct|iterative]
-//!     [--memory BYTES] [--model FILE]
+//!     [--tolerance F] [--memory BYTES] [--model FILE] [--stages]
 //! ```
 //!
 //! DATA is a folder with `mnist_train.npz` and `mnist_test.npz` (`cargo xtask data mnist` makes
 //! them). SHARE of the training rows get a wrong class; with a kernel size the loss is correntropy, to
-//! the fixed point (1e-6), else squared. One line per figure: a name and a number. The number of threads
+//! the fixed point (1e-6, if not told otherwise), else squared. One line per figure: a name and a number. The number of threads
 //! is that of `RAYON_NUM_THREADS`.
 
 use broadlearn::data::{ReadOptions, Roles, Samples, SchemaReader, TableReader, Targets};
@@ -39,7 +39,7 @@ fn main() -> Result<()> {
         .feature_nodes(10)
         .enhancement_nodes(5000)
         .input_scaling(Scaling::RowZScore)
-        .stop(1e-6, 200)
+        .stop(options.tolerance, 200)
         .solver(options.solver)
         .ridge(RIDGE);
     settings = match options.sigma {
@@ -104,6 +104,7 @@ struct Options {
     folder: PathBuf,
     wrong: f64,
     sigma: Option<f64>,
+    tolerance: f64,
     solver: Solver,
     memory: Option<u64>,
     model: Option<PathBuf>,
@@ -116,6 +117,7 @@ impl Options {
             folder: "data".into(),
             wrong: 0.0,
             sigma: None,
+            tolerance: 1e-6,
             solver: Solver::Auto,
             memory: None,
             model: None,
@@ -134,6 +136,7 @@ impl Options {
             match argument.as_str() {
                 "--wrong" => options.wrong = number(&value()?)?,
                 "--sigma" => options.sigma = Some(number(&value()?)?),
+                "--tolerance" => options.tolerance = number(&value()?)?,
                 "--memory" => options.memory = Some(number(&value()?)?),
                 "--model" => options.model = Some(value()?.into()),
                 "--stages" => options.stages = true,

@@ -163,6 +163,23 @@ impl<'a> Packed<'a> {
         self.sum(blocks.collect(), t.ncols(), |panel, t, sum| panel.add_products(t, sum))
     }
 
+    /// U' T for the first rows, where T follows from the outputs U W: both in one pass. `turn` gets the
+    /// rows of a panel and their outputs, which are written into `outputs` too.
+    pub(crate) fn there_and_back(
+        &self,
+        w: MatRef<'_, f64>,
+        outputs: MatMut<'_, f64>,
+        turn: impl Fn(Range<usize>, MatRef<'_, f64>) -> Mat<f64> + Sync,
+    ) -> Mat<f64> {
+        let by_rows = by_rows(w);
+        let blocks = split_rows(outputs).into_iter().enumerate().collect();
+        self.sum(blocks, w.ncols(), |panel, (place, mut block), sum| {
+            panel.outputs(&by_rows, block.as_mut());
+            let rows = place * PANEL..place * PANEL + block.nrows();
+            panel.add_products(turn(rows, block.as_ref()).as_ref(), sum);
+        })
+    }
+
     /// The sum of what the first panels, as many as there are blocks, add to an L x C matrix by rows.
     fn sum<B: Send>(
         &self,
@@ -300,9 +317,12 @@ mod tests {
             for bytes in [0, (nodes * 1000 * n.div_ceil(496)) as u64, u64::MAX] {
                 let mut packed = Packed::new(&state, order.clone());
                 packed.fill(bytes);
-                let mut f = Mat::zeros(n, outputs);
+                let (mut f, mut again) = (Mat::zeros(n, outputs), Mat::zeros(n, outputs));
                 packed.outputs(w.as_ref(), f.as_mut());
                 let g = packed.products(f.as_ref());
+                let at_once =
+                    packed.there_and_back(w.as_ref(), again.as_mut(), |_, f| f.to_owned());
+                assert!(again == f && at_once == g, "{n} x {nodes}");
                 found.push((f, g));
             }
             let (mut f, mut g) = (Mat::zeros(n, outputs), Mat::zeros(nodes, outputs));

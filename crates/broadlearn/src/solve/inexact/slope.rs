@@ -1,0 +1,376 @@
+//! The objective on some rows, climbed by conjugate gradients.
+//!
+//! A step needs the gradient U' Λ E and then Q = U D for its direction D: two passes over U, which are dear
+//! where U has to be computed again. But the gradient after a step can be foretold. To first order a step
+//! of length a changes the weighted residuals t = w(|e|^2) e by -a (w q + 2 w' (e'q) e), and U' times that
+//! can be found in the same pass as Q. What is missed so is known row by row, without U; where it matters, the
+//! gradient is computed.
+
+use crate::error::Result;
+use crate::linalg::{inner, scale_rows, slice_of_column, squared_norm};
+use crate::preprocess::statistics;
+use crate::progress::{Observer, report};
+use crate::solve::fixed_point::{annealing, normalised_objective};
+use crate::solve::preconditioner::Preconditioner;
+use crate::solve::{Loss, RobustLoss};
+use crate::state::Packed;
+use faer::{Mat, MatRef};
+use std::ops::Range;
+
+/// Conjugate-gradient steps for each set of frozen weights, and at each kernel size of the annealing.
+pub(super) const STEPS_ON_THE_WAY: usize = 2;
+/// On the sample, which is off by a tenth or so, nothing finer than this is sought.
+pub(super) const SAMPLE_CHANGE: f64 = 3e-3;
+/// The widest kernel with which all rows begin, in units of their median residual.
+const WIDE: f64 = 3.0;
+
+/// The objective on some rows, to be climbed.
+pub(super) struct Slope<'a> {
+    pub(super) packed: &'a Packed<'a>,
+    pub(super) y: MatRef<'a, f64>,
+    pub(super) user: Option<&'a [f64]>,
+    pub(super) ridge: f64,
+    /// By how much the gradient of U in 32 bits is off, as far as that is known.
+    pub(super) error: Option<Mat<f64>>,
+}
+
+/// W and its outputs.
+pub(super) struct Point {
+    pub(super) w: Mat<f64>,
+    pub(super) f: Mat<f64>,
+}
+
+/// Where sample weights come from.
+#[derive(Clone, Copy)]
+pub(super) enum Rule<'a> {
+    /// They stay as they are: the objective is quadratic.
+    Frozen(&'a [f64]),
+    /// From the residuals.
+    Loss(Loss),
+}
+
+/// How a climb went.
+pub(super) struct Climb {
+    /// The normalised objective after every step; of a loss, that is.
+    pub(super) objective: Vec<f64>,
+}
+
+/// Residuals and their sample weights.
+struct Residuals {
+    e: Mat<f64>,
+    weights: Vec<f64>,
+}
+
+impl Residuals {
+    /// Λ E.
+    fn weighted(&self) -> Mat<f64> {
+        let mut t = self.e.clone();
+        scale_rows(t.as_mut(), &self.weights);
+        t
+    }
+}
+
+/// How weighted residuals t = w(|e|^2) e change, to first order, when e does.
+struct Tangent<'a> {
+    at: &'a Residuals,
+    /// w', the derivative of the weight by the squared residual.
+    slopes: Vec<f64>,
+}
+
+impl Tangent<'_> {
+    /// w q + 2 w' (e'q) e for some rows, of which `q` are the changes.
+    fn along(&self, rows: Range<usize>, q: MatRef<'_, f64>) -> Mat<f64> {
+        let e = self.at.e.subrows(rows.start, rows.len());
+        let mut shared = vec![0.0; rows.len()];
+        for (e, q) in e.col_iter().zip(q.col_iter()) {
+            shared.iter_mut().zip(e.iter()).zip(q.iter()).for_each(|((sum, e), q)| *sum += e * q);
+        }
+        shared.iter_mut().zip(&self.slopes[rows.clone()]).for_each(|(sum, s)| *sum *= 2.0 * s);
+        let mut change = q.to_owned();
+        scale_rows(change.as_mut(), &self.at.weights[rows]);
+        for (change, e) in change.as_mut().col_iter_mut().zip(e.col_iter()) {
+            let change = slice_of_column(change).iter_mut();
+            change.zip(e.iter()).zip(&shared).for_each(|((change, e), s)| *change += s * e);
+        }
+        change
+    }
+}
+
+/// Where conjugate gradients go: Polak and Ribière's, never downhill.
+struct Way {
+    direction: Mat<f64>,
+    /// The gradient before, and what it promised.
+    last: Option<(Mat<f64>, f64)>,
+}
+
+impl Way {
+    fn new(point: &Point) -> Self {
+        Self { direction: Mat::zeros(point.w.nrows(), point.w.ncols()), last: None }
+    }
+
+    /// Takes the next direction and tells what the gradient promises, <G, M^-1 G>; `None` at the top.
+    fn turn(&mut self, gradient: &Mat<f64>, factor: &Preconditioner) -> Option<f64> {
+        let uphill = factor.solve(gradient.as_ref());
+        let gain = inner(gradient.as_ref(), uphill.as_ref());
+        if gain <= 0.0 || !gain.is_finite() {
+            return None;
+        }
+        let momentum = self.last.take().map_or(0.0, |(old, old_gain)| {
+            ((gain - inner(old.as_ref(), uphill.as_ref())) / old_gain).max(0.0)
+        });
+        let direction = &uphill + faer::Scale(momentum) * &self.direction;
+        let upward = inner(direction.as_ref(), gradient.as_ref()) > 0.0;
+        self.direction = if upward { direction } else { uphill };
+        self.last = Some((gradient.clone(), gain));
+        Some(gain)
+    }
+}
+
+/// The gradient after a step, foretold.
+#[derive(Default)]
+struct Forecast {
+    /// The gradient, if it is known well enough.
+    gradient: Option<Mat<f64>>,
+    /// By how much weighted residuals differ from those that the gradient was foretold from.
+    missed: Option<Mat<f64>>,
+    /// The size of that after the last step, in units of what the gradient came from.
+    drift: f64,
+}
+
+impl Forecast {
+    /// The gradient may be off by this part of what it was before the step.
+    const MOST_DRIFT: f64 = 0.2;
+
+    /// Whether the next step will likely be foretold: each is shorter than the one before.
+    fn pays(&self) -> bool {
+        self.drift <= 2.0 * Self::MOST_DRIFT
+    }
+
+    /// Takes notice of how weighted residuals have changed beside what the tangent has said, and of the
+    /// gradient that it would give, if that was looked for. `scale` is the size of residuals that make up
+    /// the gradient, squared.
+    fn judge(&mut self, beside: Mat<f64>, scale: f64, gradient: Option<Mat<f64>>) {
+        let missed = match self.missed.take() {
+            Some(missed) => missed + beside,
+            None => beside,
+        };
+        self.drift = (squared_norm(missed.as_ref()) / scale).sqrt();
+        self.gradient = gradient.filter(|_| self.drift <= Self::MOST_DRIFT);
+        self.missed = self.gradient.is_some().then_some(missed);
+    }
+}
+
+impl Slope<'_> {
+    /// Climbs by conjugate gradients until a step changes the outputs by less than `goal`, relatively.
+    pub(super) fn climb(
+        &self,
+        point: &mut Point,
+        rule: Rule<'_>,
+        factor: &Preconditioner,
+        goal: f64,
+        most_steps: usize,
+        observer: &mut Observer<'_>,
+    ) -> Result<Climb> {
+        let mut climb = Climb { objective: Vec::new() };
+        let mut at = self.residuals(point, rule);
+        let mut way = Way::new(point);
+        let mut forecast = Forecast::default();
+        for step in 0..most_steps {
+            report(observer, "conjugate gradients", step as u64, None)?;
+            let foretold = forecast.gradient.take();
+            let gradient = foretold.unwrap_or_else(|| self.gradient(point, &at));
+            let Some(gain) = way.turn(&gradient, factor) else { break };
+            let direction = &way.direction;
+
+            let tangent = self.tangent(&at, rule);
+            let foretells = forecast.pays() && step + 1 < most_steps;
+            let (q, fall) = self.look(direction, foretells.then_some(&tangent));
+            let penalty = Penalty {
+                slope: self.ridge * inner(point.w.as_ref(), direction.as_ref()),
+                curvature: self.ridge * squared_norm(direction.as_ref()),
+            };
+            let length = self.search(&at, q.as_ref(), rule, penalty);
+            point.w += faer::Scale(length) * direction;
+            point.f += faer::Scale(length) * &q;
+
+            let next = self.residuals(point, rule);
+            let told = tangent.along(0..q.nrows(), q.as_ref());
+            let beside = next.weighted() - at.weighted() + faer::Scale(length) * told;
+            let foretold = fall.map(|fall| gradient - faer::Scale(length) * fall);
+            forecast.judge(beside, length * gain, foretold);
+            at = next;
+            if let Rule::Loss(loss) = rule {
+                climb.objective.extend(self.objective(point, &at, loss));
+            }
+            let size = squared_norm(point.f.as_ref());
+            let change = squared_norm(q.as_ref()) + penalty.curvature;
+            if length * length * change <= goal * goal * size {
+                break;
+            }
+        }
+        Ok(climb)
+    }
+
+    /// What a direction does to the outputs, Q; and, in the same pass, by how much the gradient falls along
+    /// it if weighted residuals follow a tangent.
+    fn look(
+        &self,
+        direction: &Mat<f64>,
+        tangent: Option<&Tangent<'_>>,
+    ) -> (Mat<f64>, Option<Mat<f64>>) {
+        let mut q = Mat::zeros(self.y.nrows(), self.y.ncols());
+        let Some(tangent) = tangent else {
+            self.packed.outputs(direction.as_ref(), q.as_mut());
+            return (q, None);
+        };
+        let turn = |rows, q: MatRef<'_, f64>| tangent.along(rows, q);
+        let fall = self.packed.there_and_back(direction.as_ref(), q.as_mut(), turn);
+        (q, Some(fall + faer::Scale(self.ridge) * direction))
+    }
+
+    /// The gradient at a point, as far as U in 32 bits tells.
+    pub(super) fn gradient_at(&self, point: &Point, rule: Rule<'_>) -> Mat<f64> {
+        self.gradient(point, &self.residuals(point, rule))
+    }
+
+    /// U' Λ E - gamma W.
+    fn gradient(&self, point: &Point, at: &Residuals) -> Mat<f64> {
+        let gradient =
+            self.packed.products(at.weighted().as_ref()) - faer::Scale(self.ridge) * &point.w;
+        match &self.error {
+            Some(error) => gradient - error,
+            None => gradient,
+        }
+    }
+
+    /// The normalised objective; of robust losses only.
+    fn objective(&self, point: &Point, at: &Residuals, loss: Loss) -> Option<f64> {
+        let Loss::Robust { kind, sigma } = loss else { return None };
+        let mut losses = squared_rows(at.e.as_ref());
+        kind.rho(&mut losses, sigma);
+        let penalty = self.ridge / (2.0 * sigma * sigma) * squared_norm(point.w.as_ref());
+        Some(normalised_objective(&losses, self.user, penalty))
+    }
+
+    /// How far to go in a direction whose outputs are `q`: to where the slope is a small part of what
+    /// it was.
+    fn search(&self, at: &Residuals, q: MatRef<'_, f64>, rule: Rule<'_>, penalty: Penalty) -> f64 {
+        /// The slope may be this part of the first one at the end.
+        const REST: f64 = 0.02;
+        const EVALUATIONS: usize = 4;
+        let e = at.e.as_ref();
+        let (first, bound) = slope_at(e, q, 0.0, &at.weights, penalty);
+        let mut before = (0.0, first);
+        // For fixed weights this is exact, and for others never too far: the loss lies below.
+        let mut length = first / bound;
+        if matches!(rule, Rule::Frozen(_)) {
+            return length;
+        }
+        for _ in 0..EVALUATIONS {
+            let moved: Mat<f64> = e - faer::Scale(length) * q;
+            let weights = self.weights(rule, squared_rows(moved.as_ref()));
+            let (slope, bound) = slope_at(e, q, length, &weights, penalty);
+            if slope.abs() <= REST * first {
+                break;
+            }
+            let bend = (before.1 - slope) / (length - before.0);
+            before = (length, slope);
+            length += slope / if bend > 0.1 * bound { bend.min(10.0 * bound) } else { bound };
+        }
+        length
+    }
+
+    /// Lets the kernel shrink towards `sigma` once more, now on all rows. It need not be wider than the
+    /// residuals of most rows, because the sample has seen to those that are far off.
+    pub(super) fn anneal(
+        &self,
+        point: &mut Point,
+        kind: RobustLoss,
+        sigma: f64,
+        factor: &Preconditioner,
+        observer: &mut Observer<'_>,
+    ) -> Result<()> {
+        let squares = self.squares(point.f.as_ref());
+        let usual = statistics::median(&squares, self.user).unwrap_or(0.0).sqrt();
+        for wide in annealing(&squares, sigma, self.user) {
+            if wide <= WIDE * usual {
+                let rule = Rule::Loss(kind.at(wide));
+                self.climb(point, rule, factor, SAMPLE_CHANGE, STEPS_ON_THE_WAY, observer)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn squares(&self, f: MatRef<'_, f64>) -> Vec<f64> {
+        let e: Mat<f64> = self.y - f;
+        squared_rows(e.as_ref())
+    }
+
+    fn residuals(&self, point: &Point, rule: Rule<'_>) -> Residuals {
+        let e: Mat<f64> = self.y - &point.f;
+        let weights = self.weights(rule, squared_rows(e.as_ref()));
+        Residuals { e, weights }
+    }
+
+    /// The tangent of weighted residuals. A difference quotient stands for the derivative of the
+    /// weight, so that a loss need not know it.
+    fn tangent<'a>(&self, at: &'a Residuals, rule: Rule<'_>) -> Tangent<'a> {
+        const APART: f64 = 1e-5;
+        let squares = squared_rows(at.e.as_ref());
+        let further = squares.iter().map(|square| square * (1.0 + APART)).collect();
+        let mut slopes = self.weights(rule, further);
+        for ((slope, weight), square) in slopes.iter_mut().zip(&at.weights).zip(&squares) {
+            let step = square * APART;
+            *slope = if step > 0.0 { (*slope - weight) / step } else { 0.0 };
+        }
+        Tangent { at, slopes }
+    }
+
+    /// Sample weights of rows with these squared residuals, the user's multiplied in.
+    fn weights(&self, rule: Rule<'_>, mut squares: Vec<f64>) -> Vec<f64> {
+        match rule {
+            Rule::Frozen(weights) => weights.to_vec(),
+            Rule::Loss(loss) => {
+                loss.weigh(&mut squares);
+                if let Some(user) = self.user {
+                    squares.iter_mut().zip(user).for_each(|(weight, user)| *weight *= user);
+                }
+                squares
+            }
+        }
+    }
+}
+
+/// What the ridge adds along a direction.
+#[derive(Clone, Copy)]
+struct Penalty {
+    slope: f64,
+    curvature: f64,
+}
+
+/// The slope of the objective at this length, and a bound of its curvature.
+fn slope_at(
+    e: MatRef<'_, f64>,
+    q: MatRef<'_, f64>,
+    length: f64,
+    weights: &[f64],
+    penalty: Penalty,
+) -> (f64, f64) {
+    let (mut eq, mut qq) = (0.0, 0.0);
+    for (e, q) in e.col_iter().zip(q.col_iter()) {
+        for ((e, q), weight) in e.iter().zip(q.iter()).zip(weights) {
+            eq += weight * e * q;
+            qq += weight * q * q;
+        }
+    }
+    let curvature = qq + penalty.curvature;
+    (eq - penalty.slope - length * curvature, curvature)
+}
+
+fn squared_rows(e: MatRef<'_, f64>) -> Vec<f64> {
+    let mut squares = vec![0.0; e.nrows()];
+    for column in e.col_iter() {
+        squares.iter_mut().zip(column.iter()).for_each(|(square, e)| *square += e * e);
+    }
+    squares
+}
