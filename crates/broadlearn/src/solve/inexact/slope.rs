@@ -374,3 +374,37 @@ fn squared_rows(e: MatRef<'_, f64>) -> Vec<f64> {
     }
     squares
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::StateRows;
+
+    #[test]
+    fn weighted_residuals_follow_their_tangent() {
+        let u = Mat::from_fn(40, 3, |i, j| ((i * 3 + j * 7) as f64).sin());
+        let y = Mat::from_fn(40, 2, |i, j| ((i + 5 * j) as f64).cos());
+        let q = Mat::from_fn(40, 2, |i, j| ((2 * i + j) as f64).sin());
+        let user: Vec<f64> = (0..40).map(|i| 0.5 + 0.1 * i as f64).collect();
+        let state = StateRows::Whole(u);
+        let packed = Packed::new(&state, (0..40).collect());
+        let slope =
+            Slope { packed: &packed, y: y.as_ref(), user: Some(&user), ridge: 0.0, error: None };
+        let point = |f| Point { w: Mat::zeros(3, 2), f };
+        for kind in [RobustLoss::Correntropy, RobustLoss::Mixture { share: 0.4, ratio: 3.0 }] {
+            let rule = Rule::Loss(kind.at(0.8));
+            let at = slope.residuals(&point(Mat::zeros(40, 2)), rule);
+            let tangent = slope.tangent(&at, rule);
+            let missed = [1e-2, 1e-3].map(|length| {
+                let next = slope.residuals(&point(faer::Scale(length) * &q), rule);
+                let told = faer::Scale(length) * tangent.along(0..40, q.as_ref());
+                let beside: Mat<f64> = next.weighted() - at.weighted() + told;
+                beside.norm_l2()
+            });
+            // A tenth of the way misses a hundredth.
+            assert!(missed[1] < 0.02 * missed[0] && missed[0] < 1e-2, "{kind:?}: {missed:?}");
+            let part = tangent.along(10..30, q.subrows(10, 20));
+            assert!(part == tangent.along(0..40, q.as_ref()).subrows(10, 20));
+        }
+    }
+}
