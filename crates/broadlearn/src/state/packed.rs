@@ -34,7 +34,7 @@ pub(crate) struct Packed<'a> {
     order: Vec<usize>,
     /// The first panels, as many as may be kept.
     kept: Vec<Panel>,
-    /// Where the others are computed. Fresh memory for each would take half as long as the map.
+    /// Where the others are computed: fresh memory for each would have to be cleared first.
     spare: Mutex<Vec<Workspace>>,
 }
 
