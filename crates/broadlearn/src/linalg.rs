@@ -121,7 +121,7 @@ pub(crate) fn rank_cut(rows: usize, columns: usize, largest: f64) -> f64 {
 ///
 /// # Panics
 /// If the column is not contiguous: matrices made inside the crate always are.
-pub(crate) fn slice_of_column(column: ColMut<'_, f64>) -> &mut [f64] {
+pub(crate) fn slice_of_column<T>(column: ColMut<'_, T>) -> &mut [T] {
     match column.try_as_col_major_mut() {
         Some(column) => column.as_slice_mut(),
         None => unreachable!("matrices of this crate are column-major"),
@@ -129,7 +129,7 @@ pub(crate) fn slice_of_column(column: ColMut<'_, f64>) -> &mut [f64] {
 }
 
 /// As [`slice_of_column`], to be read only.
-pub(crate) fn slice_of(column: ColRef<'_, f64>) -> &[f64] {
+pub(crate) fn slice_of<T>(column: ColRef<'_, T>) -> &[T] {
     match column.try_as_col_major() {
         Some(column) => column.as_slice(),
         None => unreachable!("matrices of this crate are column-major"),
@@ -142,6 +142,19 @@ pub(crate) fn row_blocks(n: usize) -> impl Iterator<Item = std::ops::Range<usize
         let start = block * BLOCK_ROWS;
         start..(start + BLOCK_ROWS).min(n)
     })
+}
+
+/// A matrix as blocks of so many rows.
+pub(crate) fn split_rows(matrix: MatMut<'_, f64>, height: usize) -> Vec<MatMut<'_, f64>> {
+    let mut blocks = Vec::new();
+    let mut rest = matrix;
+    while rest.nrows() > height {
+        let (block, later) = rest.split_at_row_mut(height);
+        blocks.push(block);
+        rest = later;
+    }
+    blocks.push(rest);
+    blocks
 }
 
 /// Multiplies row i by `factors[i]`.

@@ -71,6 +71,18 @@ impl NodeGroup {
             Self::Recurrent(group) => group.bias.len(),
         }
     }
+
+    /// Writes the nodes of a group that is not dense for the rows of `x`: all but dense ones read the inputs alone.
+    pub(super) fn apply_to_inputs(&self, x: MatRef<'_, f64>, mut nodes: MatMut<'_, f64>, par: Par) {
+        match self {
+            Self::Constant => nodes.fill(1.0),
+            Self::Inputs => nodes.copy_from(x),
+            Self::Dense { .. } => unreachable!("dense groups may read features"),
+            Self::Convolution(group) => group.apply(x, nodes),
+            Self::Fuzzy(group) => group.apply(x, nodes, par),
+            Self::Recurrent(group) => group.apply(x, nodes),
+        }
+    }
 }
 
 /// The map from scaled inputs X (n x M) to the state U (n x L).
@@ -210,8 +222,6 @@ impl FeatureMap {
             let (before, after) = u.as_mut().split_at_col_mut(start);
             let mut nodes = after.subcols_mut(0, width);
             match group {
-                NodeGroup::Constant => nodes.fill(1.0),
-                NodeGroup::Inputs => nodes.copy_from(x),
                 NodeGroup::Dense { source, weights, bias, activation } => {
                     match source {
                         Source::Inputs | Source::Straight => {
@@ -231,9 +241,7 @@ impl FeatureMap {
                     }
                     activate(nodes, bias, *activation, par);
                 }
-                NodeGroup::Convolution(group) => group.apply(x, nodes),
-                NodeGroup::Fuzzy(group) => group.apply(x, nodes, par),
-                NodeGroup::Recurrent(group) => group.apply(x, nodes),
+                other => other.apply_to_inputs(x, nodes, par),
             }
             start += width;
         }

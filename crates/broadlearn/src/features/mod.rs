@@ -12,6 +12,8 @@ pub mod convolution;
 pub mod draw;
 pub mod fuzzy;
 mod manifold;
+pub(crate) mod readout;
+mod real;
 pub mod recurrent;
 mod orthonormal;
 mod slopes;

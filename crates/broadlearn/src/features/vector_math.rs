@@ -23,6 +23,8 @@
 
 use std::f64::consts::{LN_2, LOG2_E};
 
+pub(super) mod single;
+
 /// Replaces each value `x` by `tanh(x)`.
 pub(crate) fn tanh(values: &mut [f64]) {
     apply(values, tanh_kernel);

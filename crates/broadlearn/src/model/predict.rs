@@ -1,12 +1,10 @@
 //! Predictions.
 
-use super::ensemble::Mean;
-use super::{Member, Model};
+use super::{Model, Precision};
 use crate::data::Task;
-use crate::error::{Error, Result};
-use crate::linalg::{parallelism, product};
+use crate::error::Result;
 use crate::matrix::IntoMatrix;
-use faer::{Accum, Mat, MatRef};
+use faer::Mat;
 
 /// The smallest probability that a class is given: outputs of least squares may lie outside (0, 1).
 const LEAST_PROBABILITY: f64 = 1e-3;
@@ -16,6 +14,7 @@ const LEAST_PROBABILITY: f64 = 1e-3;
 pub struct Predictions {
     pub(super) task: Task,
     pub(super) outputs: Mat<f64>,
+    pub(super) fell_back: bool,
 }
 
 impl Predictions {
@@ -69,6 +68,11 @@ impl Predictions {
         self.outputs.resize_with(rows + later.len(), outputs, |i, j| later.outputs[(i - rows, j)]);
     }
 
+    /// Whether single precision was asked for and not good enough, so that these were computed in double precision.
+    pub fn fell_back(&self) -> bool {
+        self.fell_back
+    }
+
     /// What is predicted.
     pub fn task(&self) -> Task {
         self.task
@@ -82,26 +86,7 @@ impl Model {
     /// # Errors
     /// If the number of columns is another one, or values are not finite.
     pub fn predict<'a>(&self, x: impl IntoMatrix<'a>) -> Result<Predictions> {
-        let x = x.into_matrix();
-        self.predict_matrix(x.as_ref())
-    }
-
-    fn predict_matrix(&self, x: MatRef<'_, f64>) -> Result<Predictions> {
-        if x.ncols() != self.map().inputs() {
-            return Err(Error::data(format!("{} input columns", x.ncols()))
-                .expected(format!("{}, as in training", self.map().inputs())));
-        }
-        super::rows::check_finite(x, "inputs")?;
-        Ok(self.predictions(self.outputs(x)?))
-    }
-
-    /// The mean of the members' outputs U W, in units of the scaled target.
-    pub(super) fn outputs(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
-        let mut mean = Mean::new();
-        for member in &self.members {
-            mean.add(member.outputs(x)?);
-        }
-        Ok(mean.finish())
+        self.predictor(Precision::Double).predict(x)
     }
 
     /// Outputs in the units of the target.
@@ -109,19 +94,6 @@ impl Model {
         if self.task() == Task::Regression {
             self.target_scaler().undo(outputs.as_mut());
         }
-        Predictions { task: self.task(), outputs }
-    }
-}
-
-impl Member {
-    /// U W.
-    fn outputs(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
-        let mut outputs = Mat::zeros(x.nrows(), self.w.ncols());
-        self.map.visit(&self.scaled(x), |range, u| {
-            let block = outputs.as_mut().subrows_mut(range.start, range.len());
-            product(block, Accum::Replace, u, self.w.as_ref(), parallelism());
-            Ok(())
-        })?;
-        Ok(outputs)
+        Predictions { task: self.task(), outputs, fell_back: false }
     }
 }

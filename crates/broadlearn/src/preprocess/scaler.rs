@@ -1,7 +1,7 @@
 //! Scalers of inputs and targets.
 
 use super::statistics;
-use crate::linalg::{select_rows, slice_of_column};
+use crate::linalg::{select_rows, slice_of, slice_of_column};
 use faer::{ColRef, Mat, MatMut, MatRef};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -244,7 +244,7 @@ fn z_score_rows(mut x: MatMut<'_, f64>) {
     let origin: Vec<f64> = first.iter().copied().collect();
     let mut shift = vec![0.0; origin.len()];
     for column in x.as_ref().col_iter() {
-        for ((sum, value), origin) in shift.iter_mut().zip(column.iter()).zip(&origin) {
+        for ((sum, value), origin) in shift.iter_mut().zip(slice_of(column)).zip(&origin) {
             *sum += value - origin;
         }
     }
@@ -252,7 +252,8 @@ fn z_score_rows(mut x: MatMut<'_, f64>) {
     let mut factor = vec![0.0; origin.len()];
     for column in x.as_ref().col_iter() {
         let offsets = origin.iter().zip(&shift);
-        for ((sum, value), (origin, shift)) in factor.iter_mut().zip(column.iter()).zip(offsets) {
+        for ((sum, value), (origin, shift)) in factor.iter_mut().zip(slice_of(column)).zip(offsets)
+        {
             let distance = value - origin - shift;
             *sum += distance * distance;
         }
@@ -300,6 +301,27 @@ impl<'a> ScaledRows<'a> {
         let mut block = self.x.subrows(rows.start, rows.len()).to_owned();
         self.scaler.apply(block.as_mut());
         block
+    }
+
+    /// Copies the raw rows of this range into a column-major matrix; `false` if some of their values are not finite.
+    pub(crate) fn copy_if_finite(&self, rows: Range<usize>, into: MatMut<'_, f64>) -> bool {
+        let x = self.x.subrows(rows.start, rows.len());
+        let mut finite = true;
+        for (into, column) in into.col_iter_mut().zip(x.col_iter()) {
+            let into = slice_of_column(into);
+            match column.try_as_col_major() {
+                Some(column) => into.copy_from_slice(column.as_slice()),
+                None => into.iter_mut().zip(column.iter()).for_each(|(into, value)| *into = *value),
+            }
+            // All of them, although one would do: a loop without an exit takes several at a time.
+            finite &= into.iter().fold(true, |finite, value| finite & value.is_finite());
+        }
+        finite
+    }
+
+    /// Scales raw rows in a column-major matrix.
+    pub(crate) fn scale(&self, x: MatMut<'_, f64>) {
+        self.scaler.apply(x);
     }
 
     /// The scaled rows of these numbers.

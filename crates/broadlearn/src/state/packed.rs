@@ -11,7 +11,7 @@
 //! threads change a bit of the result.
 
 use super::StateRows;
-use crate::linalg::{slice_of, slice_of_column};
+use crate::linalg::{slice_of, slice_of_column, split_rows};
 use faer::{Mat, MatMut, MatRef};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -99,7 +99,7 @@ impl<'a> Packed<'a> {
             let start = first * PANEL;
             let end = (last * PANEL).min(self.order.len());
             let mut u = buffer.as_mut().subrows_mut(0, end - start);
-            let blocks = (first..last).into_par_iter().zip(split_rows(u.as_mut()));
+            let blocks = (first..last).into_par_iter().zip(split_rows(u.as_mut(), PANEL));
             let found: Vec<Option<Panel>> = blocks
                 .map(|(panel, mut u)| {
                     self.state.select_into(&self.order[self.rows_of(panel)], u.as_mut());
@@ -151,7 +151,7 @@ impl<'a> Packed<'a> {
     /// U W for the first rows, as many as `into` has.
     pub(crate) fn outputs(&self, w: MatRef<'_, f64>, into: MatMut<'_, f64>) {
         let by_rows = by_rows(w);
-        split_rows(into).into_par_iter().enumerate().for_each(|(panel, block)| {
+        split_rows(into, PANEL).into_par_iter().enumerate().for_each(|(panel, block)| {
             self.with(panel, |panel| panel.outputs(&by_rows, block));
         });
     }
@@ -172,7 +172,7 @@ impl<'a> Packed<'a> {
         turn: impl Fn(Range<usize>, MatRef<'_, f64>) -> Mat<f64> + Sync,
     ) -> Mat<f64> {
         let by_rows = by_rows(w);
-        let blocks = split_rows(outputs).into_iter().enumerate().collect();
+        let blocks = split_rows(outputs, PANEL).into_iter().enumerate().collect();
         self.sum(blocks, w.ncols(), |panel, (place, mut block), sum| {
             panel.outputs(&by_rows, block.as_mut());
             let rows = place * PANEL..place * PANEL + block.nrows();
@@ -227,18 +227,6 @@ pub(crate) fn by_rows(matrix: MatRef<'_, f64>) -> Vec<f64> {
 fn rounded(value: f64) -> i32 {
     const SHIFT: f64 = 6_755_399_441_055_744.0;
     (value + SHIFT).to_bits() as i32
-}
-
-/// A matrix as blocks of [`PANEL`] rows.
-fn split_rows(mut matrix: MatMut<'_, f64>) -> Vec<MatMut<'_, f64>> {
-    let mut blocks = Vec::new();
-    while matrix.nrows() > PANEL {
-        let (block, rest) = matrix.split_at_row_mut(PANEL);
-        blocks.push(block);
-        matrix = rest;
-    }
-    blocks.push(matrix);
-    blocks
 }
 
 impl Panel {

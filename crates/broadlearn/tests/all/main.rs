@@ -11,6 +11,8 @@ mod support;
 
 // What must hold whatever the data are: fixed point, weights as copies, row order, units, threads.
 mod identities;
+// Predictions in single precision.
+mod precision;
 // The two ways to the fixed point.
 mod solvers;
 // Tables that pass by in blocks.

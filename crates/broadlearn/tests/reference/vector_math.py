@@ -1,6 +1,7 @@
 """Numbers behind `src/features/vector_math.rs`; needs mpmath (`pip install mpmath`).
 
     python vector_math.py coefficients          prints the polynomial and its error
+    python vector_math.py rational              prints the quotient for tanh in single precision
     python vector_math.py > vector_math.txt     writes the reference values of the tests
 
 The references are lines `x tanh(x) sigmoid(x) exp(x)` of IEEE 754 bit patterns in hexadecimal:
@@ -84,6 +85,37 @@ def coefficients(degree=10):
     return rounded, max(fabs(v) for v in values), worst
 
 
+def rational(most=mpf("8.8"), degree=4, points=240):
+    """tanh(x) = x P(x^2) / Q(x^2), |x| <= most: weighted least squares with the weights of Lawson, which raise
+    where the relative error is large until it is even."""
+    xs = [most * cos(pi * (i + mpf(1) / 2) / (2 * points)) for i in range(points)]
+    ratios = [x / (expm1(2 * x) / (expm1(2 * x) + 2)) for x in xs]
+    powers = [[(x / most) ** (2 * k) for k in range(degree + 1)] for x in xs]
+    weights, q, best = [mpf(1)] * points, [mpf(1)] * points, None
+    for step in range(12):
+        rows = [[ratio * s / d for s in power] + [-s / d for s in power[1:]]
+                for ratio, power, d in zip(ratios, powers, q)]
+        size = 2 * degree + 1
+        left, right = matrix(size, size), matrix(size, 1)
+        for row, d, weight in zip(rows, q, weights):
+            for i in range(size):
+                right[i] += weight * row[i] / d
+                for j in range(size):
+                    left[i, j] += weight * row[i] * row[j]
+        c = list(lu_solve(left, right))
+        over, under = c[: degree + 1], [mpf(1)] + c[degree + 1 :]
+        q = [sum(a * s for a, s in zip(under, power)) for power in powers]
+        errors = [fabs(ratio * sum(a * s for a, s in zip(over, power)) / d - 1)
+                  for ratio, power, d in zip(ratios, powers, q)]
+        if best is None or max(errors) < best[0]:
+            best = max(errors), over, under
+        if step > 2:
+            weights = [w * (e / max(errors) + mpf("1e-3")) for w, e in zip(weights, errors)]
+            weights = [w * points / sum(weights) for w in weights]
+    error, over, under = best
+    return error, *([c / most ** (2 * k) for k, c in enumerate(part)] for part in (over, under))
+
+
 def arguments():
     random.seed(20240817)
     found = [0.0, 2.0**-1074, 2.0**-1022, 1e-300, 709.782712893384, 709.7827128933841, 710.0]
@@ -124,5 +156,10 @@ if __name__ == "__main__":
               % (log(before, 2), log(after, 2)))
         hi = nearest(log(2))
         print("ln2 hi %r lo %r, log2e %r" % (hi, float(log(2) - mpf(hi)), nearest(1 / log(2))))
+    elif sys.argv[1:] == ["rational"]:
+        error, over, under = rational()
+        print("relative error 2^%.2f" % log(error, 2))
+        print("P", *(nearest(c) for c in over))
+        print("Q", *(nearest(c) for c in under))
     else:
         print("\n".join(references()))
