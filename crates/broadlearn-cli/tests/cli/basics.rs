@@ -43,6 +43,40 @@ fn fit_predict_evaluate_inspect() {
 }
 
 #[test]
+fn single_precision_is_close_or_not_used() {
+    let bench = Bench::new();
+    bench.run("fit ok.csv --target y --model ok.broad").ok();
+    let values = |text: &str| -> Vec<f64> {
+        text.lines().skip(1).map(|line| line.parse().unwrap()).collect()
+    };
+    let double = bench.run("predict ok.broad ok.csv").stdout;
+    assert_eq!(bench.run("predict ok.broad ok.csv --precision double").stdout, double);
+    let single = bench.run("predict ok.broad ok.csv --precision single");
+    assert!(!single.stderr.contains("precision"), "{}", single.stderr);
+    assert_ne!(single.stdout, double);
+    let double = values(&double);
+    let spread = double.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
+    for (single, double) in values(&single.stdout).iter().zip(&double) {
+        assert!((single - double).abs() < 1e-3 * spread);
+    }
+
+    // The target is in the difference of nearly equal columns, and no ridge keeps the weights small.
+    let mut table = String::from("a,b,y\n");
+    for i in 0..300 {
+        let _ =
+            writeln!(table, "{},{},{}", i % 17, f64::from(i % 17) + 1e-6 * f64::from(i % 5), i % 5);
+    }
+    bench.write("cancel.csv", &table);
+    let fit = "fit cancel.csv --target y --recipe plain --loss squared --ridge pinv --enhancement-nodes 40";
+    bench.run(&format!("{fit} --model cancel.broad")).ok();
+    let double = bench.run("predict cancel.broad cancel.csv").stdout;
+    let single = bench.run("predict cancel.broad cancel.csv --precision single");
+    assert!(single.stderr.contains("300 of 300 rows were predicted in double precision"));
+    assert_eq!(single.stdout, double);
+    bench.run("predict ok.broad ok.csv --precision half").fails(2, &["half", "double", "single"]);
+}
+
+#[test]
 fn classes_keep_their_names() {
     let bench = Bench::new();
     let mut table = String::from("x,\"the, class\"\n");
