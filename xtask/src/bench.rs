@@ -54,8 +54,8 @@ increments: the paper's Tables IV, V and VI on MNIST through learn and grow
 scale: tables of 1e5, 3e5 and 1e6 rows, with --full up to 1e7, fitted with 500 nodes and --memory 200M: from a file and from a
 pipe, squared and correntropy; time, memory, and the difference from a fit in memory.
 
-prediction: rows per second at 5100 nodes (examples/prediction.rs) against a perceptron of scikit-learn with as many
-flops (xtask/bench/prediction.py).
+prediction: rows per second at 5100 nodes (examples/prediction.rs) in double and in single precision, against a perceptron of
+scikit-learn with as many flops in both (xtask/bench/prediction.py).
 
 digits: what updates of a Cholesky factor, a carried inverse and a pseudo-inverse lose
 (examples/lost_digits.rs).

@@ -318,25 +318,38 @@ pub(super) fn measure_prediction(options: &Options) -> Result<Rounds> {
 
 pub(super) fn tell_prediction(rounds: &Rounds, machine: Option<Machine>) -> Told {
     let (mine, peer) = (rounds.runs("broadlearn"), rounds.runs("scikit-learn"));
-    let rate = "rows_per_second";
+    let (rate, single) = ("rows_per_second", "single.rows_per_second");
     let (mut rows, mut spreads) = (Vec::new(), Vec::new());
     for (title, runs, name) in [
         ("broadlearn, 5100 nodes", mine, rate),
+        ("broadlearn, single precision", mine, single),
         ("scikit-learn, 490 and 490 nodes", peer, "two_layers.rows_per_second"),
         ("scikit-learn, 793 nodes", peer, "one_layer.rows_per_second"),
+        ("scikit-learn, 490 and 490, single precision", peer, "single.two_layers.rows_per_second"),
+        ("scikit-learn, 793, single precision", peer, "single.one_layer.rows_per_second"),
     ] {
-        let ratio = Spread::ratio((mine, rate), (runs, name));
-        rows.push(vec![title.to_owned(), shown(Spread::of(runs, &[name])), shown(ratio)]);
-        spreads.push((title.to_owned(), ratio));
+        let ratios = [rate, single].map(|ours| Spread::ratio((mine, ours), (runs, name)));
+        let cells = [Spread::of(runs, &[name]), ratios[0], ratios[1]].map(shown);
+        rows.push([vec![title.to_owned()], cells.to_vec()].concat());
+        spreads.push((title.to_owned(), ratios[1]));
     }
     let title = head(rounds, "broadlearn");
-    let mut text = table(&[&title, "rows per second", "broadlearn / this"], &rows);
+    let columns = [&title, "rows per second", "broadlearn / this", "broadlearn, single / this"];
+    let mut text = table(&columns, &rows);
     // 784 inputs, 100 feature and 5000 enhancement nodes, 10 outputs.
     let flops = 2.0 * (784.0 * 100.0 + 100.0 * 5000.0 + 5100.0 * 10.0);
     text += "\n";
     let seconds = Spread::of(mine, &[rate]).map(|rate| rate.map(|rate| 1.0 / rate));
     text += &work("a row", flops, seconds, machine);
-    Told { text, picture: Some(ratios("Prediction", "broadlearn / this", &spreads[1..])) }
+    for (title, name) in [
+        ("largest difference of an output between the precisions", "single.difference"),
+        ("rows of 60 000 that get another class", "single.changed_classes"),
+    ] {
+        if let Some(value) = rounds.last("broadlearn", name) {
+            text += &format!("- {title}: {value:.2e}\n");
+        }
+    }
+    Told { text, picture: Some(ratios("Prediction", "broadlearn, single / this", &spreads[2..])) }
 }
 
 /// Rows learnt per second, the library and NumPy in turn.
