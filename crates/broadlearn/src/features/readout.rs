@@ -76,7 +76,7 @@ impl<'a, T: Real> Readout<'a, T> {
         };
         // By ordinal of the feature groups, where they begin; and where the next one will.
         let (mut starts, mut first) = (vec![0], 0);
-        for together in map.groups().chunk_by(|a, b| may_be_joined(a, b)) {
+        for together in map.groups().chunk_by(may_be_joined) {
             let widths = together.iter().map(|group| group.width(map.inputs()));
             let width: usize = widths.clone().sum();
             let nodes = nodes_of(together, &starts);
