@@ -84,6 +84,10 @@ pub(crate) struct LearningArgs {
     /// inputs that matter more; recurrent, convolution: 0.7; not for other recipes than rich and these]
     #[arg(long, value_name = "F", help_heading = "Network")]
     gain: Option<f64>,
+    /// Inputs that an enhancement node reads, drawn for every node [default: all, or two, as the training rows
+    /// say; not without a gain]
+    #[arg(long, value_name = "N", help_heading = "Network")]
+    fan_in: Option<usize>,
     /// Time that the fit may take on a usual processor, such as 30s or 5m: more time, larger networks
     /// [default: 1s and half a millisecond for every row]
     #[arg(long, value_name = "TIME", value_parser = seconds, help_heading = "Network")]
@@ -280,6 +284,9 @@ impl LearningArgs {
         }
         if let Some(gain) = self.gain {
             settings = settings.gain(gain);
+        }
+        if let Some(inputs) = self.fan_in {
+            settings = settings.fan_in(inputs);
         }
         if let Some(seconds) = self.budget {
             settings = settings.budget(seconds);

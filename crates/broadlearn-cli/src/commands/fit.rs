@@ -37,7 +37,7 @@ pub(crate) struct FitArgs {
     model: PathBuf,
     /// Make a sibling of this model: the same columns, settings, scalers and nodes, other rows.
     /// Siblings can be merged
-    #[arg(long, value_name = "MODEL", conflicts_with_all = ["target", "holdout", "ignore", "weight", "task", "max_categories", "loss", "shape", "mixture", "sigma", "ridge", "start", "no_anneal", "steps", "tuning", "image", "patch", "pools", "time_step", "alpha", "beta", "solver", "memory", "tolerance", "max_iterations", "seed", "members", "compact", "recipe", "budget", "feature_groups", "feature_nodes", "enhancement_nodes", "gain", "activation", "input_scaling", "target_scaling"])]
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["target", "holdout", "ignore", "weight", "task", "max_categories", "loss", "shape", "mixture", "sigma", "ridge", "start", "no_anneal", "steps", "tuning", "image", "patch", "pools", "time_step", "alpha", "beta", "solver", "memory", "tolerance", "max_iterations", "seed", "members", "compact", "recipe", "budget", "feature_groups", "feature_nodes", "enhancement_nodes", "gain", "fan_in", "activation", "input_scaling", "target_scaling"])]
     like: Option<PathBuf>,
     /// With --like: weigh the rows by that model's own predictions, and take one step of the fixed
     /// point; the siblings of all shards, merged, are the next step of the joint fit
@@ -432,7 +432,9 @@ pub(super) fn add_solver(page: broadlearn_report::Page, model: &Model) -> broadl
         let design = |network: &NetworkCandidate| {
             let gain = network.gain.map(|gain| format!(", gain {}", format::setting(gain)));
             let relevance = if network.relevance { ", inputs that matter" } else { "" };
-            format!("{}{}{relevance}", network.recipe.name(), gain.unwrap_or_default())
+            let few = network.fan_in.map(|inputs| format!(", {inputs} inputs a node"));
+            let name = network.recipe.name();
+            format!("{name}{}{}{relevance}", gain.unwrap_or_default(), few.unwrap_or_default())
         };
         let mut designs: Vec<String> = Vec::new();
         for network in &report.networks {

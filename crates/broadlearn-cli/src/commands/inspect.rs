@@ -85,7 +85,9 @@ pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
     let settings = model.settings();
     let gain = settings.network().enhancement.gain;
     let gain = gain.map_or(String::new(), |gain| format!(", gain {}", format::setting(gain)));
-    line("recipe", format!("{}{gain}", settings.recipe().name()));
+    let fan_in = settings.network().enhancement.fan_in;
+    let few = fan_in.map_or(String::new(), |inputs| format!(", {inputs} inputs a node"));
+    line("recipe", format!("{}{gain}{few}", settings.recipe().name()));
     let relevance: Vec<String> = model
         .relevance()
         .into_iter()

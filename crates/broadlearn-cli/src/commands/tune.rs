@@ -111,7 +111,7 @@ pub(crate) struct TuneArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum GridName {
-    /// Recipe rich of several gains and sizes, and classic; seven ridges, six kernel sizes
+    /// Recipe rich of several gains and sizes, and classic; eight ridges, six kernel sizes
     Default,
     /// That of the C-BLS paper: recipe classic, 1 to 20 groups of 1 to 19 nodes, 1 to 196
     /// enhancement nodes, sigma from 2^-5 to 2^5, ridge 2^-30

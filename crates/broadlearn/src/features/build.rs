@@ -7,7 +7,8 @@ use super::orthonormal::orthonormalised;
 use super::recurrent::Recurrent;
 use super::sparse_autoencoder::sparse_weights;
 use super::{
-    Activation, FeatureMap, Features, Growth, Manifold, Network, NodeGroup, Source, manifold,
+    Activation, Enhancement, FeatureMap, Features, Growth, Manifold, Network, NodeGroup, Source,
+    manifold,
 };
 use crate::error::{Error, Result};
 use crate::linalg::{parallelism, product, row_blocks, scale_rows};
@@ -30,6 +31,10 @@ pub(crate) fn build(
     let mut builder = Builder { network, rows, weights, seed, groups: Vec::new() };
     match network.features {
         Features::Inputs => builder.groups.extend([NodeGroup::Constant, NodeGroup::Inputs]),
+        Features::RelevantInputs => {
+            let relevance = builder.relevance()?.unwrap_or_default().to_vec();
+            builder.groups.extend([NodeGroup::Constant, NodeGroup::Relevant(relevance)]);
+        }
         Features::InputsAlone => builder.groups.push(NodeGroup::Inputs),
         Features::Nothing => {}
         Features::Groups { groups, nodes, .. } => builder.add_features(groups, nodes)?,
@@ -80,6 +85,18 @@ impl Builder<'_> {
     /// The number of feature groups so far.
     fn features(&self) -> usize {
         self.groups.iter().filter(|group| group.is_feature()).count()
+    }
+
+    /// The relevance of the inputs, if they have one.
+    fn relevance(&self) -> Result<Option<&[f64]>> {
+        let columns = self.rows.columns();
+        match self.network.enhancement.relevance.as_deref() {
+            Some(relevance) if relevance.len() != columns => {
+                Err(Error::setting("relevance", format!("{} factors", relevance.len()))
+                    .expected(format!("{columns}, one for each input of the network")))
+            }
+            relevance => Ok(relevance),
+        }
     }
 
     /// [new feature groups | nodes that read these alone | nodes that read all features].
@@ -191,18 +208,17 @@ impl Builder<'_> {
             return Ok(());
         }
         let mut layer = match enhancement.gain {
-            Some(gain) => Layer::normal(width, wanted, gain, &mut stream),
+            Some(gain) => {
+                let connection = Connection::of(enhancement, width);
+                Layer::normal(&connection, wanted, gain, &mut stream)
+            }
             None => Layer::uniform(width, wanted, &mut stream),
         };
         if enhancement.positive_bias && enhancement.gain.is_none() {
             // From [-0.1, 0.1] to [0, 1].
             layer.bias.iter_mut().for_each(|bias| *bias = 0.5 * (*bias / BIAS_INPUT + 1.0));
         }
-        if let Some(relevance) = &enhancement.relevance {
-            if relevance.len() != width {
-                return Err(Error::setting("relevance", format!("{} factors", relevance.len()))
-                    .expected(format!("{width}, one for each input of the network")));
-            }
+        if let (Some(relevance), Features::Inputs) = (self.relevance()?, self.network.features) {
             scale_rows(layer.weights.as_mut(), relevance);
         }
         if enhancement.orthonormal {
@@ -240,6 +256,41 @@ fn map_of(inputs: usize, groups: Vec<NodeGroup>) -> Result<FeatureMap> {
         .ok_or_else(|| Error::numeric("the groups of the network do not fit together"))
 }
 
+/// Which inputs the nodes of a layer read.
+struct Connection<'a> {
+    inputs: usize,
+    fan_in: Option<usize>,
+    relevance: Option<&'a [f64]>,
+}
+
+impl<'a> Connection<'a> {
+    fn of(enhancement: &'a Enhancement, inputs: usize) -> Self {
+        let relevance = enhancement.relevance.as_deref();
+        Self { inputs, fan_in: enhancement.fan_in, relevance }
+    }
+
+    /// The number of inputs that a node reads.
+    fn fan_in(&self) -> usize {
+        self.fan_in.map_or(self.inputs, |fan_in| fan_in.min(self.inputs))
+    }
+
+    /// Leaves weights for as many inputs as a node reads: those that win a race in which an input is the
+    /// faster the more it matters (drawing without replacement, in proportion to relevance).
+    fn cut(&self, weights: &mut [f64], stream: &mut Stream) {
+        if self.fan_in.is_none() {
+            return;
+        }
+        let mut arrivals: Vec<(f64, usize)> = (0..self.inputs)
+            .map(|input| {
+                let speed = self.relevance.map_or(1.0, |relevance| relevance[input]);
+                (-(1.0 - stream.unit()).ln() / speed, input)
+            })
+            .collect();
+        arrivals.sort_by(|a, b| a.0.total_cmp(&b.0));
+        arrivals.iter().skip(self.fan_in()).for_each(|&(_, input)| weights[input] = 0.0);
+    }
+}
+
 /// Weights and biases of a group before they become part of a map.
 #[derive(Clone)]
 struct Layer {
@@ -258,16 +309,23 @@ impl Layer {
         Self::from_stacked(&Mat::from_fn(inputs + 1, nodes.len(), |_, _| stream.symmetric()))
     }
 
-    /// Normal weights of standard deviation gain / sqrt(inputs), biases uniform in [-gain, gain].
-    /// The nodes before the wanted ones are drawn and dropped.
-    fn normal(inputs: usize, nodes: Range<usize>, gain: f64, stream: &mut Stream) -> Self {
-        let scale = gain / (inputs.max(1) as f64).sqrt();
+    /// Normal weights of standard deviation gain / sqrt(number of inputs that a node reads), biases
+    /// uniform in [-gain, gain]. The nodes before the wanted ones are drawn and dropped.
+    fn normal(
+        connection: &Connection<'_>,
+        nodes: Range<usize>,
+        gain: f64,
+        stream: &mut Stream,
+    ) -> Self {
+        let inputs = connection.inputs;
+        let scale = gain / (connection.fan_in().max(1) as f64).sqrt();
         let mut weights = Mat::zeros(inputs, nodes.len());
         let mut bias = vec![0.0; nodes.len()];
         let mut column = vec![0.0; inputs];
         for node in 0..nodes.end {
             column.iter_mut().for_each(|weight| *weight = scale * stream.normal());
             let offset = gain * stream.symmetric();
+            connection.cut(&mut column, stream);
             if let Some(j) = node.checked_sub(nodes.start) {
                 (0..inputs).for_each(|i| weights[(i, j)] = column[i]);
                 bias[j] = offset;
@@ -412,4 +470,46 @@ fn largest_argument(
         Ok(())
     })?;
     Ok(if largest > 0.0 { largest } else { largest_size })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::features::Recipe;
+    use crate::preprocess::{Scaler, Scaling};
+
+    #[test]
+    fn nodes_read_as_many_inputs_as_they_may_and_those_that_matter_more_often() {
+        let x = Mat::from_fn(5, 6, |i, j| (i * j) as f64);
+        let scaler = Scaler::fit(Scaling::None, x.as_ref(), None);
+        let rows = ScaledRows::new(x.as_ref(), &scaler);
+        let mut network = Recipe::Rich.network();
+        network.enhancement.fan_in = Some(2);
+        let weights = |network: &Network, nodes: usize| {
+            let mut network = network.clone();
+            network.enhancement.nodes = nodes;
+            let map = build(&network, &rows, None, 3).expect("a map");
+            match map.groups().last() {
+                Some(NodeGroup::Dense { weights, .. }) => weights.clone(),
+                other => panic!("{other:?}"),
+            }
+        };
+        let reads = |weights: &Mat<f64>, input: usize| {
+            weights.row(input).iter().filter(|weight| **weight != 0.0).count()
+        };
+        let alike = weights(&network, 3000);
+        for column in alike.col_iter() {
+            assert_eq!(column.iter().filter(|weight| **weight != 0.0).count(), 2);
+        }
+        for input in 0..6 {
+            // Each in a third of the nodes, with a standard deviation of 26.
+            assert!(reads(&alike, input).abs_diff(1000) < 110, "{}", reads(&alike, input));
+        }
+        assert_eq!(weights(&network, 40), alike.subcols(0, 40));
+
+        network.enhancement.relevance = Some(vec![1.0, 1.0, 1.0, 1.0, 8.0, 0.0]);
+        let unlike = weights(&network, 3000);
+        assert_eq!(reads(&unlike, 5), 0);
+        assert!(reads(&unlike, 4) > 2 * reads(&unlike, 0), "{}", reads(&unlike, 4));
+    }
 }

@@ -7,7 +7,7 @@ use super::recurrent::Recurrent;
 use crate::error::Result;
 use crate::linalg::{BLOCK_ROWS, dot, parallelism, product, row_blocks, slice_of, slice_of_column};
 use crate::preprocess::ScaledRows;
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::{Accum, Mat, MatMut, MatRef, Par, unzip, zip};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -30,6 +30,8 @@ pub enum NodeGroup {
     Constant,
     /// The scaled inputs themselves; a feature group.
     Inputs,
+    /// The scaled inputs, each times how much it matters; a feature group.
+    Relevant(Vec<f64>),
     /// activation(S weights + bias), where S are the columns that `source` names.
     Dense {
         /// What S is.
@@ -54,6 +56,7 @@ impl NodeGroup {
         matches!(
             self,
             Self::Inputs
+                | Self::Relevant(_)
                 | Self::Dense { source: Source::Inputs, .. }
                 | Self::Convolution(_)
                 | Self::Fuzzy(_)
@@ -65,6 +68,7 @@ impl NodeGroup {
         match self {
             Self::Constant => 1,
             Self::Inputs => inputs,
+            Self::Relevant(relevance) => relevance.len(),
             Self::Dense { weights, .. } => weights.ncols(),
             Self::Convolution(group) => group.centre.len(),
             Self::Fuzzy(group) => group.bias.len(),
@@ -77,6 +81,12 @@ impl NodeGroup {
         match self {
             Self::Constant => nodes.fill(1.0),
             Self::Inputs => nodes.copy_from(x),
+            Self::Relevant(relevance) => {
+                for (j, factor) in relevance.iter().enumerate() {
+                    zip!(nodes.as_mut().col_mut(j), x.col(j))
+                        .for_each(|unzip!(node, input)| *node = factor * input);
+                }
+            }
             Self::Dense { .. } => unreachable!("dense groups may read features"),
             Self::Convolution(group) => group.apply(x, nodes),
             Self::Fuzzy(group) => group.apply(x, nodes, par),
@@ -163,6 +173,7 @@ impl FeatureMap {
         self.groups.iter().all(|group| {
             let fits = match group {
                 NodeGroup::Constant | NodeGroup::Inputs => true,
+                NodeGroup::Relevant(relevance) => relevance.len() == self.inputs,
                 NodeGroup::Dense { source, weights, bias, .. } => {
                     let rows = match source {
                         Source::Inputs | Source::Straight => Some(self.inputs),
@@ -260,6 +271,11 @@ impl FeatureMap {
             match group {
                 NodeGroup::Constant => nodes.fill(1.0),
                 NodeGroup::Inputs => nodes.copy_from_slice(x),
+                NodeGroup::Relevant(relevance) => {
+                    for (node, (factor, input)) in nodes.iter_mut().zip(relevance.iter().zip(x)) {
+                        *node = factor * input;
+                    }
+                }
                 NodeGroup::Dense { source, weights, bias, activation } => {
                     nodes.copy_from_slice(bias);
                     let mut add = |row: usize, inputs: &[f64]| {

@@ -81,6 +81,7 @@ impl Recipe {
             activation: Activation::Tanh,
             gain: None,
             relevance: None,
+            fan_in: None,
             orthonormal: false,
             shrink: None,
             positive_bias: false,
@@ -138,6 +139,8 @@ impl Recipe {
 pub enum Features {
     /// Z = X, and a constant node: the inputs reach the output directly.
     Inputs,
+    /// As `Inputs`, each input times its relevance: what matters little costs the more weight.
+    RelevantInputs,
     /// Random groups Z_i = phi(X We_i + be_i), i = 1 .. `groups`, of `nodes` nodes each.
     Groups {
         /// The number of groups, N_w in the paper.
@@ -190,7 +193,7 @@ impl Features {
     pub(super) fn groups(&self) -> usize {
         match *self {
             Self::Nothing => 0,
-            Self::Inputs | Self::InputsAlone | Self::Convolution { .. } => 1,
+            Self::Inputs | Self::RelevantInputs | Self::InputsAlone | Self::Convolution { .. } => 1,
             Self::Manifold { .. } => 2,
             Self::Groups { groups, .. } => groups,
             Self::Fuzzy { systems, .. } => systems,
@@ -200,7 +203,7 @@ impl Features {
     /// The number of columns of U.
     fn width(&self, inputs: usize) -> usize {
         match *self {
-            Self::Inputs => inputs.saturating_add(1),
+            Self::Inputs | Self::RelevantInputs => inputs.saturating_add(1),
             Self::InputsAlone => inputs,
             Self::Nothing => 0,
             Self::Groups { groups, nodes, .. } => groups.saturating_mul(nodes),
@@ -238,6 +241,10 @@ pub struct Enhancement {
     /// training rows together with the gain; only where nodes read the inputs directly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relevance: Option<Vec<f64>>,
+    /// If given, every node reads only so many inputs, drawn for it in proportion to their relevance; only
+    /// beside a gain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fan_in: Option<usize>,
     /// Whether the weights are orthonormalised.
     pub orthonormal: bool,
     /// If given, weights are multiplied so that the largest argument of xi on the training rows
@@ -376,7 +383,7 @@ impl Network {
             _ => Ok(()),
         };
         match self.features {
-            Features::Inputs | Features::InputsAlone => {}
+            Features::Inputs | Features::RelevantInputs | Features::InputsAlone => {}
             Features::Nothing => positive("enhancement_nodes", self.enhancement.nodes)?,
             Features::Groups { groups, nodes, .. } => {
                 positive("feature_groups", groups)?;
@@ -418,11 +425,21 @@ impl Network {
         finite_positive("gain", self.enhancement.gain)?;
         if let Some(relevance) = &self.enhancement.relevance {
             let sound = |factor: &f64| *factor >= 0.0 && factor.is_finite();
-            let reads_inputs =
-                self.features == Features::Inputs && self.enhancement.time_step.is_none();
+            let reads_inputs = matches!(self.features, Features::Inputs | Features::RelevantInputs)
+                && self.enhancement.time_step.is_none();
             if !relevance.iter().all(sound) || !reads_inputs {
                 return Err(Error::setting("relevance", "factors that this network cannot use")
                     .expected("numbers from 0 on, in a network that reads its inputs directly"));
+            }
+        }
+        if self.features == Features::RelevantInputs && self.enhancement.relevance.is_none() {
+            return Err(Error::setting("features", "relevant inputs without a relevance")
+                .expected("one factor for each input"));
+        }
+        if let Some(fan_in) = self.enhancement.fan_in {
+            positive("fan_in", fan_in)?;
+            if self.enhancement.gain.is_none() || self.enhancement.time_step.is_some() {
+                return Err(Error::setting("fan_in", fan_in).expected("a network with a gain"));
             }
         }
         finite_positive("shrink", self.enhancement.shrink)?;

@@ -2,7 +2,7 @@
 
 use super::{Activation, FeatureMap, NodeGroup, Source};
 use crate::linalg::{BLOCK_ROWS, parallelism, product};
-use faer::{Accum, Mat, MatMut, MatRef};
+use faer::{Accum, Mat, MatMut, MatRef, unzip, zip};
 
 impl FeatureMap {
     /// The mean over the rows of `x` (scaled inputs) of the squared slope of U W along every input, the
@@ -36,6 +36,12 @@ impl FeatureMap {
             match group {
                 NodeGroup::Constant => {}
                 NodeGroup::Inputs => inputs += nodes.as_ref(),
+                NodeGroup::Relevant(relevance) => {
+                    for (j, factor) in relevance.iter().enumerate() {
+                        zip!(inputs.col_mut(j), nodes.as_ref().col(j))
+                            .for_each(|unzip!(input, node)| *input += factor * *node);
+                    }
+                }
                 NodeGroup::Dense { source, weights, activation, .. } => {
                     through(nodes.as_mut(), u.subcols(start, end - start), *activation);
                     let nodes = nodes.as_ref();
@@ -81,7 +87,7 @@ mod tests {
     use super::*;
     use crate::features::build::build;
     use crate::features::draw::{Purpose, Stream};
-    use crate::features::{Growth, Recipe};
+    use crate::features::{Features, Growth, Network, Recipe};
     use crate::preprocess::{ScaledRows, Scaler, Scaling};
 
     #[test]
@@ -90,13 +96,19 @@ mod tests {
         let x = Mat::from_fn(7, 4, |_, _| stream.normal());
         let scaler = Scaler::fit(Scaling::None, x.as_ref(), None);
         let rows = ScaledRows::new(x.as_ref(), &scaler);
-        for recipe in Recipe::ALL {
+        let mut networks = Recipe::ALL.map(Recipe::network).to_vec();
+        for features in [Features::Inputs, Features::RelevantInputs] {
+            let mut network = Network { features, ..Recipe::Rich.network() };
+            network.enhancement.relevance = Some(vec![0.3, 2.0, 0.0, 1.1]);
+            network.enhancement.fan_in = Some(2);
+            networks.push(network);
+        }
+        for mut network in networks {
             for activation in [Activation::Tanh, Activation::Sigmoid, Activation::Identity] {
-                let mut network = recipe.network();
                 network.enhancement.nodes = 9;
                 network.enhancement.activation = activation;
                 let growth = Growth { enhancement_nodes: 3, ..Growth::default() };
-                let network = network.grown(growth).expect("a larger network");
+                let network = network.clone().grown(growth).expect("a larger network");
                 let map = build(&network, &rows, None, 1).expect("a map");
                 let w = Mat::from_fn(map.width(), 2, |_, _| stream.normal());
                 let slopes = map.mean_squared_slopes(x.as_ref(), w.as_ref());
@@ -110,7 +122,7 @@ mod tests {
                     let numeric = (moved(step) - moved(-step)).squared_norm_l2();
                     let numeric = numeric / (2.0 * step).powi(2) / 7.0;
                     let error = (slope - numeric).abs() / numeric.max(1e-3);
-                    assert!(error < 1e-6, "{recipe:?} {activation:?}: {slope} {numeric}");
+                    assert!(error < 1e-6, "{network:?}: {slope} {numeric}");
                 }
             }
         }

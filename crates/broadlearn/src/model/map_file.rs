@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 pub(super) enum GroupKind {
     Constant,
     Inputs,
+    Relevant,
     Dense {
         /// First and one past the last feature group that it reads; `null` for the inputs.
         features: Option<(usize, usize)>,
@@ -40,6 +41,7 @@ impl GroupKind {
         match group {
             NodeGroup::Constant => Self::Constant,
             NodeGroup::Inputs => Self::Inputs,
+            NodeGroup::Relevant(_) => Self::Relevant,
             NodeGroup::Dense { source, activation, .. } => Self::Dense {
                 features: match source {
                     Source::Inputs | Source::Straight => None,
@@ -70,6 +72,7 @@ pub(super) fn add_map_tensors<'a>(
         let mut add = |name: &str, tensor| add(&format!("group.{index}.{name}"), tensor);
         match group {
             NodeGroup::Constant | NodeGroup::Inputs => {}
+            NodeGroup::Relevant(relevance) => add("relevance", Tensor::Vector(relevance)),
             NodeGroup::Dense { weights, bias, .. } => {
                 add("weights", Tensor::Matrix(weights.as_ref()));
                 add("bias", Tensor::Vector(bias));
@@ -107,6 +110,10 @@ pub(super) fn read_map(
         let group = match kind {
             GroupKind::Constant => NodeGroup::Constant,
             GroupKind::Inputs => NodeGroup::Inputs,
+            GroupKind::Relevant => {
+                let name = format!("{prefix}group.{index}.relevance");
+                NodeGroup::Relevant(contents.vector(&name, inputs)?)
+            }
             GroupKind::Dense { features, straight, activation } => {
                 let name = format!("{prefix}group.{index}.weights");
                 let (source, rows) = match *features {

@@ -70,13 +70,14 @@ pub enum Regularisation {
 pub(crate) struct Open {
     pub(crate) recipe: bool,
     pub(crate) gain: bool,
+    pub(crate) fan_in: bool,
     pub(crate) nodes: bool,
     pub(crate) members: bool,
 }
 
 impl Open {
     pub(crate) const NOTHING: Self =
-        Self { recipe: false, gain: false, nodes: false, members: false };
+        Self { recipe: false, gain: false, fan_in: false, nodes: false, members: false };
 }
 
 /// Settings of a broad learning machine. The defaults (correntropy, ridge and kernel size chosen on
@@ -101,6 +102,7 @@ impl Open {
 /// | budget | 1 s + 0.5 ms a row | > 0 | more: larger networks are tried |
 /// | feature_groups, feature_nodes | 10, 10 | 1.. | as above; not for the recipe `rich` |
 /// | gain | chosen | > 0 | larger: wigglier functions; a given one holds for all inputs alike; only for the recipe `rich` |
+/// | fan_in | chosen: all or 2 | 1.. | fewer: sums of functions of few inputs each; only where there is a gain |
 /// | loss | correntropy | see [`RobustLoss`] | squared: every target is believed |
 /// | sigma | auto | > 0 | smaller: more rows count as outliers |
 /// | ridge | auto | > 0 | larger: smoother, smaller outputs |
@@ -164,7 +166,13 @@ impl Settings {
         Self {
             recipe,
             network: recipe.network(),
-            open: Open { recipe: false, gain: recipe == Recipe::Rich, nodes: true, members: false },
+            open: Open {
+                recipe: false,
+                gain: recipe == Recipe::Rich,
+                fan_in: recipe == Recipe::Rich,
+                nodes: true,
+                members: false,
+            },
             budget: None,
             misplaced: None,
             input_scaling: None,
@@ -268,10 +276,21 @@ impl Settings {
     /// The size of the random weights of the recipe `rich`.
     #[must_use]
     pub fn gain(mut self, gain: f64) -> Self {
-        self.open = Open { recipe: false, gain: false, ..self.open };
+        self.open = Open { recipe: false, gain: false, fan_in: false, ..self.open };
         match &mut self.network.enhancement.gain {
             Some(current) => *current = gain,
             None => self.misplaced = Some("gain"),
+        }
+        self
+    }
+
+    /// The number of inputs that an enhancement node reads, drawn for every node, for recipes that have a gain.
+    #[must_use]
+    pub fn fan_in(mut self, inputs: usize) -> Self {
+        self.open = Open { recipe: false, fan_in: false, ..self.open };
+        match self.network.enhancement.gain {
+            Some(_) => self.network.enhancement.fan_in = Some(inputs),
+            None => self.misplaced = Some("fan_in"),
         }
         self
     }
@@ -472,6 +491,7 @@ impl Settings {
                 .expected("a recipe that has this setting")
                 .advice(match name {
                     "gain" => "use --recipe rich, recurrent or convolution",
+                    "fan_in" => "use --recipe rich or convolution",
                     "image" | "patch" | "pools" => "use --recipe convolution",
                     "time_step" => "use --recipe recurrent",
                     "alpha" | "beta" => "use --recipe structured or manifold",

@@ -41,6 +41,9 @@ pub struct NetworkCandidate {
     /// Whether inputs that matter more have larger random weights.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub relevance: bool,
+    /// The number of inputs that an enhancement node reads, if not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fan_in: Option<usize>,
     /// The number of enhancement nodes.
     pub enhancement_nodes: usize,
     /// The ridge gamma.

@@ -4,7 +4,7 @@ use broadlearn::data::Targets;
 use broadlearn::faer::Mat;
 use broadlearn::features::draw::{Purpose, Stream};
 use broadlearn::features::{Activation, Growth, NodeGroup, Recipe};
-use broadlearn::model::{Labelled, Region};
+use broadlearn::model::{Labelled, Precision, Region};
 use broadlearn::solve::{Loss, RobustLoss};
 use broadlearn::{Category, Model, Settings, unobserved};
 
@@ -207,6 +207,67 @@ fn the_inputs_that_matter_are_found_among_wrong_targets() {
     };
     let size = |input: usize| weights.row(input).norm_l2();
     assert!(size(3).min(size(8)) > 2.0 * size(0), "{} {} {}", size(3), size(8), size(0));
+}
+
+/// Two classes by the signs of three of thirty inputs; two fifths of the labels are wrong.
+fn hidden_among_thirty(rows: usize, seed: u64, wrong: f64) -> (Mat<f64>, Vec<u32>) {
+    let mut stream = Stream::new(seed, Purpose::Noise, 6);
+    let x = Mat::from_fn(rows, 30, |_, _| if stream.unit() < 0.5 { -1.0 } else { 1.0 });
+    let labels = (0..rows)
+        .map(|i| {
+            let truth = x[(i, 4)] + x[(i, 11)] + x[(i, 20)] > 0.0;
+            u32::from(truth != (stream.unit() < wrong))
+        })
+        .collect();
+    (x, labels)
+}
+
+#[test]
+fn few_inputs_are_found_among_many_wrong_labels() {
+    let (x, labels) = hidden_among_thirty(1500, 30, 0.4);
+    let (test, truth) = hidden_among_thirty(1000, 31, 0.0);
+    let model = Settings::new().members(1).fit_classes(&x, &labels).unwrap();
+    let mut found: Vec<&str> =
+        model.relevance().into_iter().take(3).map(|(name, _)| name).collect();
+    found.sort_unstable();
+    assert_eq!(found, ["x12", "x21", "x5"]);
+    let right = |predicted: &[u32]| {
+        predicted.iter().zip(&truth).filter(|(code, truth)| code == truth).count()
+    };
+    let predicted = model.predict(&test).unwrap();
+    assert!(right(&predicted.classes()) > 900, "{}", right(&predicted.classes()));
+
+    // The inputs in U have their relevance, too: in the file, in rows one at a time, in single precision.
+    assert!(model.map().groups().iter().any(|group| matches!(group, NodeGroup::Relevant(_))));
+    let again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert_eq!(again.predict(&test).unwrap().values(), predicted.values());
+    let row: Vec<f64> = test.row(7).iter().copied().collect();
+    let mut one = model.row_predictor();
+    let outputs = one.predict(&row).unwrap();
+    for (class, output) in outputs.iter().enumerate() {
+        assert!((output - predicted.values()[(7, class)]).abs() < 1e-9);
+    }
+    let single = model.predictor(Precision::Single).predict(&test).unwrap();
+    assert_eq!(single.classes(), predicted.classes());
+}
+
+#[test]
+fn nodes_that_read_two_inputs_are_taken_where_they_are_better() {
+    let steps = |rows: usize, seed: u64| {
+        let mut stream = Stream::new(seed, Purpose::Noise, 7);
+        let x = Mat::from_fn(rows, 8, |_, _| stream.normal());
+        let y = Mat::from_fn(rows, 1, |i, _| {
+            x.row(i).iter().map(|x| if *x > 0.3 { 1.0 } else { 0.0 }).sum::<f64>()
+                + 0.1 * stream.normal()
+        });
+        (x, y)
+    };
+    let ((x, y), (test, truth)) = (steps(600, 40), steps(600, 41));
+    let model = Settings::new().members(1).fit_regression(&x, &y).unwrap();
+    assert_eq!(model.settings().network().enhancement.fan_in, Some(2));
+    let all = Settings::new().fan_in(8).members(1).fit_regression(&x, &y).unwrap();
+    let (two, all) = (rmse(&model, &test, &truth), rmse(&all, &test, &truth));
+    assert!(two < 0.8 * all, "{two} {all}");
 }
 
 #[test]

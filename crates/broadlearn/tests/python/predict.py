@@ -134,6 +134,8 @@ def state(x, groups, tensors, prefix):
         part = lambda name: tensors[f"{prefix}group.{index}.{name}"]
         if group["kind"] == "inputs":
             values = x
+        elif group["kind"] == "relevant":
+            values = x * part("relevance")
         elif group["kind"] == "convolution":
             values = convolution(x, group, part)
         elif group["kind"] == "fuzzy":
@@ -151,7 +153,7 @@ def state(x, groups, tensors, prefix):
             values = values + tensors[f"{prefix}group.{index}.bias"]
             values = ACTIVATIONS[group["activation"]](values)
         nodes.append(values)
-        if group["kind"] in ("inputs", "convolution", "fuzzy"):
+        if group["kind"] in ("inputs", "relevant", "convolution", "fuzzy"):
             features.append(values)
         elif group["kind"] == "dense" and group["features"] is None and not group.get("straight"):
             features.append(values)

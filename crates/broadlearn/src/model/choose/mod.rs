@@ -153,6 +153,11 @@ impl CheckedSettings {
         self
     }
 
+    fn with_fan_in(mut self, fan_in: Option<usize>) -> Self {
+        self.network.enhancement.fan_in = fan_in;
+        self
+    }
+
     fn with_gain(mut self, gain: f64) -> Self {
         self.network.enhancement.gain = Some(gain);
         self

@@ -13,7 +13,10 @@ use crate::solve::automatic::RIDGES;
 /// Enhancement nodes of the network on which designs are screened.
 const SCREENING_NODES: usize = 200;
 /// Sizes of random weights that are tried.
-pub(super) const GAINS: [f64; 4] = [0.3, 0.7, 1.5, 3.0];
+pub(super) const GAINS: [f64; 5] = [0.3, 0.7, 1.5, 3.0, 6.0];
+/// Numbers of inputs that a node reads: all, or two. Many tables are sums of functions of few inputs, with
+/// steps in them.
+const FEW_INPUTS: usize = 2;
 /// Designs that go on from a round to the next.
 const FINALISTS: usize = 2;
 /// By how many halves the largest size of a round exceeds that of the round before.
@@ -64,13 +67,22 @@ impl CheckedSettings {
         }
     }
 
+    /// How many of the inputs a node may read.
+    pub(super) fn fan_ins(&self, inputs: usize) -> Vec<Option<usize>> {
+        match self.open.fan_in && inputs > FEW_INPUTS {
+            true => vec![None, Some(FEW_INPUTS)],
+            false => vec![self.network.enhancement.fan_in],
+        }
+    }
+
     /// The settings that differ in what is open besides the number of nodes.
-    fn designs(&self) -> Vec<Self> {
+    fn designs(&self, inputs: usize) -> Vec<Self> {
         let closed = self.closed();
         let mut designs = match self.open.gain {
             true => gains_near(closed.network.enhancement.gain)
                 .into_iter()
-                .map(|gain| closed.clone().with_gain(gain))
+                .flat_map(|gain| self.fan_ins(inputs).into_iter().map(move |fan_in| (gain, fan_in)))
+                .map(|(gain, fan_in)| closed.clone().with_gain(gain).with_fan_in(fan_in))
                 .collect(),
             false => vec![closed.clone()],
         };
@@ -102,7 +114,7 @@ impl Sample<'_> {
             return Ok(());
         }
         let ridges = ridge.map_or_else(|| RIDGES.to_vec(), |ridge| vec![ridge]);
-        let mut designs = settings.designs();
+        let mut designs = settings.designs(self.x.ncols());
         let largest = settings.largest_network(self.all.nrows());
         let sizes: Vec<usize> = match settings.open.nodes {
             false => vec![largest],
@@ -129,7 +141,7 @@ impl Sample<'_> {
                 leaders.sort_by(|a, b| a.1.score.total_cmp(&b.1.score));
                 leaders.truncate(FINALISTS);
                 for (design, mut trial) in
-                    self.with_relevance(leaders, &small, &ridges, RELEVANCE_ROUNDS)?
+                    self.with_relevance(&leaders, &small, &ridges, RELEVANCE_ROUNDS)?
                 {
                     let place = designs.iter().position(|other| *other == design);
                     trial.design = place.unwrap_or(designs.len());
@@ -142,7 +154,8 @@ impl Sample<'_> {
             if cap == largest {
                 break;
             }
-            let leaders = self.finalists(&trials, &designs);
+            let mut leaders = self.finalists(&trials, &designs);
+            leaders.extend(rival(&trials, &designs, &leaders));
             let larger_helps =
                 leaders.first().is_some_and(|first| Some(&first.nodes) == small.last());
             open = match larger_helps {
@@ -156,6 +169,7 @@ impl Sample<'_> {
         }
         decision.networks =
             trials.iter().map(|trial| trial.candidate(&designs[trial.design])).collect();
+        let trials = self.without_idle_sparsity(trials, &designs);
         let Some(best) = self.best(&trials) else { return Ok(()) };
         let members = decision.settings.members;
         decision.settings =
@@ -169,6 +183,19 @@ impl Sample<'_> {
             decision.ridge = Some(self.tamest(&finer).map_or(best.ridge, |trial| trial.ridge));
         }
         Ok(())
+    }
+
+    /// All trials, or those whose nodes read all inputs, unless the others are clearly better.
+    fn without_idle_sparsity(&self, trials: Vec<Trial>, designs: &[CheckedSettings]) -> Vec<Trial> {
+        let sparse = |trial: &&Trial| designs[trial.design].network.enhancement.fan_in.is_some();
+        let few = least(trials.iter().filter(sparse));
+        let all = least(trials.iter().filter(|trial| !sparse(trial)));
+        let (Some(few), Some(all)) = (few, all) else { return trials };
+        let (gained, error) = self.excess(all, few);
+        match gained > error {
+            true => trials,
+            false => trials.into_iter().filter(|trial| !sparse(&trial)).collect(),
+        }
     }
 
     /// The best trial of every gain.
@@ -209,6 +236,7 @@ impl Sample<'_> {
             let larger = |leader: &&Trial| {
                 gain(leader.design) > gain(first.design)
                     && enhancement(leader.design).relevance == enhancement(first.design).relevance
+                    && enhancement(leader.design).fan_in == enhancement(first.design).fan_in
             };
             let next = leaders.iter().copied().filter(larger).min_by(|a, b| {
                 gain(a.design).partial_cmp(&gain(b.design)).unwrap_or(std::cmp::Ordering::Equal)
@@ -236,6 +264,18 @@ impl Sample<'_> {
             .max_by_key(|trial| trial.nodes)
             .or(Some(least))
     }
+}
+
+/// The best trial whose nodes read another number of inputs: few nodes do more if they read few inputs,
+/// which tells little about many nodes.
+fn rival<'t>(
+    trials: &'t [Trial],
+    designs: &[CheckedSettings],
+    finalists: &[&Trial],
+) -> Option<&'t Trial> {
+    let fan_in = |trial: &Trial| designs[trial.design].network.enhancement.fan_in;
+    let known: Vec<Option<usize>> = finalists.iter().map(|trial| fan_in(trial)).collect();
+    least(trials.iter().filter(|trial| !known.contains(&fan_in(trial))))
 }
 
 /// The gain that suits a small network, and those beside it.

@@ -1,29 +1,43 @@
 //! Which inputs matter.
 //!
 //! Random weights of one size for all inputs spend the nodes on functions of inputs that mean nothing. The
-//! slopes of a fitted network tell the inputs apart: weights in proportion to them, and the same again with
+//! slopes of a fitted network tell the inputs apart: inputs in proportion to them, and the same again with
 //! the new network, some rounds. (For kernel machines: Radhakrishnan et al., Science 383, 2024.) What has
-//! seen the targets may fit their noise, so the result must be clearly better than what it began with.
+//! seen the targets may fit their noise, and leave-one-out would not notice: every row had a say. So
+//! relevances are believed only if those of one half of the rows help the other half.
 
 use super::super::settings::{CheckedSettings, Criterion};
 use super::network::{GAINS, neighbours};
-use super::sample::{Sample, Trial};
+use super::sample::{Sample, Trial, least};
 use crate::error::Result;
+use crate::features::{Features, Network};
 use crate::progress::{Observer, report};
 use crate::solve::automatic::{Judge, RIDGES};
 
 /// Enhancement nodes of the networks that are looked at.
 const NODES: usize = 100;
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 4;
+/// Powers of the slopes that are tried: with the larger one, inputs that matter little matter less.
+const SHARPNESS: [f64; 2] = [1.0, 1.5];
+/// An input that varies matters at least this much: slopes of small networks are not the last word.
+const LEAST: f64 = 0.1;
 /// Too few rows tell nothing about inputs.
 const FEWEST_ROWS: usize = 20;
 const CAUTIOUS_RIDGE: f64 = 1.0;
 /// A network with relevances must be better by this many standard errors.
 const CLEARLY_BETTER: f64 = 1.0;
 
+/// What some rounds have led to.
+struct Weighted {
+    /// The place of the design with which they began.
+    origin: usize,
+    /// The designs of the best round.
+    designs: Vec<(CheckedSettings, Trial)>,
+}
+
 impl CheckedSettings {
-    /// These settings with the relevance of the inputs and the gain that goes with it, if they are open,
-    /// and the ridges that may suit them.
+    /// These settings with the relevance of the inputs, and the gain and the number of inputs a node that
+    /// go with it, if they are open, and the ridges that may suit them.
     pub(super) fn informed(
         &self,
         mut sample: Sample<'_>,
@@ -42,61 +56,153 @@ impl CheckedSettings {
             sample.beware(&closed, CAUTIOUS_RIDGE)?;
         }
         let mut leaders: Vec<(Self, Trial)> = Vec::new();
-        for gain in GAINS {
-            let design = closed.clone().with_gain(gain);
-            let trials = sample.trials(0, &design, &[nodes], &ridges)?;
-            leaders.extend(trials.into_iter().map(|trial| (design.clone(), trial)));
+        for fan_in in self.fan_ins(sample.x.ncols()) {
+            // Nodes that read few inputs may have steps.
+            let gains = if fan_in.is_some() { &GAINS[1..] } else { &GAINS[..GAINS.len() - 1] };
+            for &gain in gains {
+                let design = closed.clone().with_gain(gain).with_fan_in(fan_in);
+                let trials = sample.trials(0, &design, &[nodes], &ridges)?;
+                leaders.extend(trials.into_iter().map(|trial| (design.clone(), trial)));
+            }
         }
         let Some(plain) = best(&leaders).cloned() else { return Ok((self.clone(), ridges)) };
-        let weighted = sample.with_relevance(leaders, &[nodes], &ridges, ROUNDS)?;
+        let weighted = sample.with_relevance(&leaders, &[nodes], &ridges, ROUNDS)?;
         let (chosen, trial) = best(&weighted).cloned().unwrap_or(plain);
         let mut informed = self.clone();
-        informed.network.enhancement = chosen.network.enhancement;
+        informed.network = Network { growth: self.network.growth.clone(), ..chosen.network };
         Ok((informed.with_nodes(self.network.enhancement.nodes), ridges_near(&ridges, trial.ridge)))
     }
 }
 
 impl Sample<'_> {
-    /// Designs in which inputs that matter have larger weights, with their trials, if these are clearly
-    /// better than the designs it begins with. It begins with several gains: a nearly linear network may
-    /// predict best, and yet know nothing of the inputs that matter in another way.
+    /// Designs in which inputs that matter are larger, with their trials, if that helps rows that had no
+    /// say in it. It begins with several gains: a nearly linear network may predict best, and yet know
+    /// nothing of the inputs that matter in another way.
     pub(super) fn with_relevance(
         &self,
-        mut leaders: Vec<(CheckedSettings, Trial)>,
+        leaders: &[(CheckedSettings, Trial)],
         sizes: &[usize],
         ridges: &[f64],
         rounds: usize,
     ) -> Result<Vec<(CheckedSettings, Trial)>> {
-        let Some((_, before)) = best(&leaders).cloned() else { return Ok(Vec::new()) };
-        let mut chosen: Vec<(CheckedSettings, Trial)> = Vec::new();
-        for round in 0..rounds {
-            let mut found = Vec::new();
-            for (design, leader) in &leaders {
-                let Some(relevance) = relevance(&self.slopes(design, leader)?) else { continue };
-                let gain = design.network.enhancement.gain.unwrap_or(1.0);
-                let mut gains = neighbours(&GAINS, gain);
-                // Fewer inputs carry larger gains.
-                gains.retain(|other| round > 0 || *other >= gain);
-                for gain in gains {
-                    let mut design = design.clone().with_gain(gain);
-                    design.network.enhancement.relevance = Some(relevance.clone());
-                    let near = neighbours(ridges, leader.ridge);
-                    let trials = self.trials(0, &design, sizes, &near)?;
-                    found.extend(trials.into_iter().map(|trial| (design.clone(), trial)));
-                }
-            }
-            let Some(leader) = best(&found).cloned() else { break };
-            let least = best(&chosen).map_or(f64::INFINITY, |(_, trial)| trial.score);
-            if leader.1.score < least {
-                chosen = found;
-            }
-            leaders = vec![leader];
-        }
-        let clearly_better = best(&chosen).is_some_and(|(_, after)| {
-            let (gained, error) = self.excess(&before, after);
+        let Some(before) = best(leaders) else { return Ok(Vec::new()) };
+        let Some(weighted) = self.weighted(leaders, sizes, ridges, rounds)? else {
+            return Ok(Vec::new());
+        };
+        let better = best(&weighted.designs).is_some_and(|(_, after)| {
+            let (gained, error) = self.excess(&before.1, after);
             gained > CLEARLY_BETTER * error
         });
-        Ok(if clearly_better { chosen } else { Vec::new() })
+        let leaders = [&leaders[weighted.origin], before];
+        let helps = better
+            && (self.judge() == Judge::Residuals
+                || self.helps_others(leaders, sizes, ridges, rounds)?);
+        Ok(if helps { weighted.designs } else { Vec::new() })
+    }
+
+    /// Rounds of fits, slopes and relevances from these designs on; the best of a round begins the next.
+    fn weighted(
+        &self,
+        leaders: &[(CheckedSettings, Trial)],
+        sizes: &[usize],
+        ridges: &[f64],
+        rounds: usize,
+    ) -> Result<Option<Weighted>> {
+        let mut found: Vec<Weighted> = Vec::new();
+        for (origin, (design, trial)) in leaders.iter().enumerate() {
+            let designs = self.once_more(design, trial, sizes, ridges, &SHARPNESS[..1])?;
+            found.push(Weighted { origin, designs });
+        }
+        let score = |weighted: &Weighted| {
+            best(&weighted.designs).map_or(f64::INFINITY, |(_, trial)| trial.score)
+        };
+        let Some(mut latest) = found.into_iter().min_by(|a, b| score(a).total_cmp(&score(b)))
+        else {
+            return Ok(None);
+        };
+        let origin = latest.origin;
+        let mut lineage = Vec::new();
+        for _ in 1..rounds {
+            let Some((design, trial)) = best(&latest.designs).cloned() else { break };
+            let designs = self.once_more(&design, &trial, sizes, ridges, &SHARPNESS)?;
+            lineage.push(std::mem::replace(&mut latest, Weighted { origin, designs }));
+        }
+        lineage.push(latest);
+        Ok(lineage.into_iter().min_by(|a, b| score(a).total_cmp(&score(b))))
+    }
+
+    /// Designs with relevances from the slopes of this one, to powers and with the gains and ridges beside
+    /// its own.
+    fn once_more(
+        &self,
+        design: &CheckedSettings,
+        trial: &Trial,
+        sizes: &[usize],
+        ridges: &[f64],
+        powers: &[f64],
+    ) -> Result<Vec<(CheckedSettings, Trial)>> {
+        let slopes = self.slopes(design, trial)?;
+        let enhancement = &design.network.enhancement;
+        let gain = enhancement.gain.unwrap_or(1.0);
+        let mut gains = neighbours(&GAINS, gain);
+        // Fewer inputs carry larger gains.
+        gains.retain(|other| enhancement.relevance.is_some() || *other >= gain);
+        let mut found = Vec::new();
+        for relevance in powers.iter().filter_map(|&power| relevance(&slopes, power)) {
+            for &gain in &gains {
+                let mut design = design.clone().with_gain(gain);
+                design.network.enhancement.relevance = Some(relevance.clone());
+                if self.judge() == Judge::Classes {
+                    design.network.features = Features::RelevantInputs;
+                }
+                let near = neighbours(ridges, trial.ridge);
+                let trials = self.trials(0, &design, sizes, &near)?;
+                found.extend(trials.into_iter().map(|trial| (design.clone(), trial)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether relevances that come of one half of the rows, help the other half. They begin with the
+    /// first design, and have to beat the second.
+    fn helps_others(
+        &self,
+        leaders: [&(CheckedSettings, Trial); 2],
+        sizes: &[usize],
+        ridges: &[f64],
+        rounds: usize,
+    ) -> Result<bool> {
+        let half = self.y.nrows() / 2;
+        let halves = [self.part(0..half), self.part(half..self.y.nrows())];
+        let (mut gained, mut variance) = (0.0, 0.0);
+        for (own, other) in [(&halves[0], &halves[1]), (&halves[1], &halves[0])] {
+            let [origin, before] = leaders;
+            let begun = own.near(origin, sizes, ridges)?;
+            let Some(weighted) = own.weighted(&begun, sizes, ridges, rounds)? else {
+                return Ok(false);
+            };
+            let Some(after) = best(&weighted.designs) else { return Ok(false) };
+            let (before, after) =
+                (other.near(before, sizes, ridges)?, other.near(after, sizes, ridges)?);
+            let (Some((_, before)), Some((_, after))) = (best(&before), best(&after)) else {
+                return Ok(false);
+            };
+            let (more, error) = other.excess(before, after);
+            gained += more;
+            variance += error * error;
+        }
+        Ok(gained > CLEARLY_BETTER * variance.sqrt())
+    }
+
+    /// The best trial of a design on these rows, with a ridge that is near to one that suits others.
+    fn near(
+        &self,
+        (design, trial): &(CheckedSettings, Trial),
+        sizes: &[usize],
+        ridges: &[f64],
+    ) -> Result<Vec<(CheckedSettings, Trial)>> {
+        let trials = self.trials(0, design, sizes, &neighbours(ridges, trial.ridge))?;
+        Ok(least(&trials).map(|trial| (design.clone(), trial.clone())).into_iter().collect())
     }
 }
 
@@ -112,12 +218,14 @@ fn best(trials: &[(CheckedSettings, Trial)]) -> Option<&(CheckedSettings, Trial)
     trials.iter().min_by(|a, b| a.1.score.total_cmp(&b.1.score))
 }
 
-/// Slopes in units of their root mean square, so that a gain keeps its meaning; `None` if there is
-/// nothing to tell apart.
-fn relevance(slopes: &[f64]) -> Option<Vec<f64>> {
-    let varying = slopes.iter().filter(|slope| **slope > 0.0).count();
-    let squares: f64 = slopes.iter().map(|slope| slope * slope).sum();
+/// Slopes to this power, in units of their root mean square, so that a gain keeps its meaning; `None` if
+/// there is nothing to tell apart.
+fn relevance(slopes: &[f64], power: f64) -> Option<Vec<f64>> {
+    let sharp: Vec<f64> = slopes.iter().map(|slope| slope.powf(power)).collect();
+    let varying = sharp.iter().filter(|slope| **slope > 0.0).count();
+    let squares: f64 = sharp.iter().map(|slope| slope * slope).sum();
     let unit = (squares / varying as f64).sqrt();
     let usable = varying > 1 && unit > 0.0 && unit.is_finite();
-    usable.then(|| slopes.iter().map(|slope| slope / unit).collect())
+    let factor = |slope: &f64| if *slope > 0.0 { (slope / unit).max(LEAST) } else { 0.0 };
+    usable.then(|| sharp.iter().map(factor).collect())
 }

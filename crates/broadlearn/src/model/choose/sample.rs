@@ -70,6 +70,7 @@ impl Trial {
             recipe: design.recipe,
             gain: enhancement.gain,
             relevance: enhancement.relevance.is_some(),
+            fan_in: enhancement.fan_in,
             enhancement_nodes: self.nodes,
             ridge: self.ridge,
             score: self.score,
@@ -102,6 +103,22 @@ impl<'a> Sample<'a> {
             judge,
             partial: rows.len() < x.nrows(),
             all: x,
+        }
+    }
+
+    /// Some of these rows.
+    pub(super) fn part(&self, rows: std::ops::Range<usize>) -> Self {
+        let (start, count) = (rows.start, rows.len());
+        Self {
+            x: self.x.subrows(start, count).to_owned(),
+            y: self.y.subrows(start, count).to_owned(),
+            user: self.user.as_ref().map(|user| user[rows.clone()].to_vec()),
+            weights: self.weights[rows.clone()].to_vec(),
+            counts: self.counts[rows.clone()].to_vec(),
+            yardstick: self.yardstick.part(rows),
+            judge: self.judge,
+            partial: true,
+            all: self.all,
         }
     }
 

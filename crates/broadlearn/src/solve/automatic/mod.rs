@@ -60,8 +60,8 @@ pub(crate) struct Chosen {
     pub(crate) candidates: Vec<Candidate>,
 }
 
-pub(crate) const RIDGES: [f64; 7] =
-    [1.0 / (1_u64 << 30) as f64, 1e-6, 1e-4, 1e-2, 1.0, 10.0, 100.0];
+pub(crate) const RIDGES: [f64; 8] =
+    [1.0 / (1_u64 << 30) as f64, 1e-6, 1e-4, 1e-2, 1.0, 10.0, 100.0, 1000.0];
 const FOLDS: usize = 5;
 const STEPS_PER_KERNEL: usize = 2;
 const L1_STEPS: usize = 6;

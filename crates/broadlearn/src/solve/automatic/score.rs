@@ -40,6 +40,13 @@ const EM_STEPS: usize = 40;
 const LEAST_SPREAD: f64 = 0.2;
 
 impl Yardstick {
+    /// For some of the rows.
+    pub(crate) fn part(&self, rows: std::ops::Range<usize>) -> Self {
+        let trusted =
+            if self.trusted.is_empty() { Vec::new() } else { self.trusted[rows].to_vec() };
+        Self { bound: self.bound, trusted }
+    }
+
     /// Plain squares.
     pub(crate) const SQUARES: Self = Self { bound: f64::INFINITY, trusted: Vec::new() };
 
