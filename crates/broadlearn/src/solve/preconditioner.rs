@@ -97,9 +97,9 @@ mod tests {
             let y = Mat::from_fn(nodes + 50, outputs, |i, j| ((i + 5 * j) as f64).cos());
             let equations = NormalEquations::of(u.as_ref(), y.as_ref(), None);
             let (r, p) = equations.into_parts();
-            let factor = Factor::new(r, 1e-2, Par::Seq).unwrap();
+            let factor = Factor::new(r, 1e-2, Par::Seq).expect("positive definite");
             let expected = factor.solve(p.as_ref(), Par::Seq);
-            let found = Preconditioner::new(&factor).unwrap().solve(p.as_ref());
+            let found = Preconditioner::new(&factor).expect("finite tiles").solve(p.as_ref());
             let error = factor.norm((&found - &expected).as_ref()) / factor.norm(expected.as_ref());
             assert!(error < 1e-6, "{nodes} nodes: {error:e}");
         }
@@ -109,10 +109,13 @@ mod tests {
     fn threads_change_no_bit() {
         let r = Mat::from_fn(600, 600, |i, j| if i == j { 300.0 } else { ((i * j) as f64).sin() });
         let right = Mat::from_fn(600, 4, |i, j| ((i + 7 * j) as f64).sin());
-        let factor = Factor::new(r, 0.0, Par::Seq).unwrap();
+        let factor = Factor::new(r, 0.0, Par::Seq).expect("positive definite");
         let [one, three] = [1, 3].map(|threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| Preconditioner::new(&factor).unwrap().solve(right.as_ref()))
+            let pool =
+                rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            pool.install(|| {
+                Preconditioner::new(&factor).expect("finite tiles").solve(right.as_ref())
+            })
         });
         assert!(one == three);
     }

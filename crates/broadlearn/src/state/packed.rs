@@ -342,7 +342,7 @@ mod tests {
         let mut packed = Packed::new(&state, (0..900).collect());
         let mut visited = 0;
         packed.visit_first(300, u64::MAX, |range, u| {
-            visited += range.len() * usize::from(u.nrows() > 0)
+            visited += range.len() * usize::from(u.nrows() > 0);
         });
         assert_eq!(visited, 300);
         let (mut some, mut all) = (Mat::zeros(300, 3), Mat::zeros(900, 3));
