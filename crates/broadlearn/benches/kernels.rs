@@ -172,9 +172,16 @@ fn multiply_add() -> f64 {
     fn chains() -> f64 {
         let (mut sums, factor) = ([_mm256_set1_pd(1.0); 12], _mm256_set1_pd(1.000_000_1));
         for _ in 0..4_000_000 {
-            sums = sums.map(|sum| _mm256_fmadd_pd(sum, factor, factor));
+            // Not `map`: its closure would be compiled without these instructions.
+            for sum in &mut sums {
+                *sum = _mm256_fmadd_pd(*sum, factor, factor);
+            }
         }
-        sums.into_iter().map(|sum| _mm256_cvtsd_f64(sum)).sum()
+        let mut total = 0.0;
+        for sum in sums {
+            total += _mm256_cvtsd_f64(sum);
+        }
+        total
     }
 
     if !(std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma")) {
