@@ -168,6 +168,7 @@ impl FixedPoint {
     ) -> Result<(Solution, Vec<f64>, SolveReport)> {
         let mut objective = Vec::new();
         let mut iterations = 0;
+        let (mut least_change, mut steps_since_least) = (f64::INFINITY, 0);
         loop {
             report(observer, "fixed point", iterations as u64, Some(self.max_iterations as u64))?;
             let weights = sample_weights(system, outputs.as_ref(), self.kind, sigma, user)?;
@@ -180,7 +181,10 @@ impl FixedPoint {
             self.kind.rho(&mut losses, sigma);
             let penalty = ridge / (2.0 * sigma * sigma) * squared_norm(solution.w.as_ref());
             objective.push(normalised_objective(&losses, user, penalty));
-            let converged = last_change <= self.tolerance;
+            steps_since_least = if last_change < least_change { 0 } else { steps_since_least + 1 };
+            least_change = least_change.min(last_change);
+            let rounding = last_change < SMALL && steps_since_least >= PATIENCE;
+            let converged = last_change <= self.tolerance || rounding;
             if converged || iterations >= self.max_iterations {
                 let report = SolveReport {
                     loss: self.kind.at(sigma),
@@ -197,6 +201,11 @@ impl FixedPoint {
         }
     }
 }
+
+/// With a tiny ridge rounding errors alone may change the outputs by more than the tolerance, in every step.
+/// Changes below this may be such, if the least of them is so many steps ago.
+pub(super) const SMALL: f64 = 1e-6;
+const PATIENCE: usize = 10;
 
 /// An error if no row is left to learn from.
 pub(crate) fn check_not_vanished(weights: &[f64], loss: Loss) -> Result<()> {

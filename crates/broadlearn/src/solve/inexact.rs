@@ -15,7 +15,7 @@
 
 use super::SolveReport;
 use super::factor::Factor;
-use super::fixed_point::{FixedPoint, annealing, downweighted, normalised_objective};
+use super::fixed_point::{FixedPoint, SMALL, annealing, downweighted, normalised_objective};
 use super::preconditioner::Preconditioner;
 use super::report::Form;
 use super::start::{L1_STEPS, Start, least_absolute_weights};
@@ -116,6 +116,7 @@ impl FixedPoint {
         let mut goal = (0.8 * self.tolerance).max(PACKED_CHANGE);
         let mut preconditioner = Some(sample_factor);
         let mut error_of_gradient = None;
+        let mut change_before = f64::INFINITY;
         for _ in 0..MOST_ROUNDS {
             let Some(factor) = preconditioner.take() else { break };
             let (y, user_in_order) = (y.as_ref(), user_in_order.as_deref());
@@ -146,7 +147,11 @@ impl FixedPoint {
             let penalty = ridge / (2.0 * sigma * sigma) * squared_norm(point.w.as_ref());
             objective.push(normalised_objective(&losses, user, penalty));
             steps += 1;
-            let converged = last_change <= self.tolerance;
+            // A round goes three times as far as the tolerance: if that does not even halve a small
+            // change, rounding errors are all that is left.
+            let rounding = last_change < SMALL && last_change > 0.5 * change_before;
+            change_before = last_change;
+            let converged = last_change <= self.tolerance || rounding;
             if converged || steps >= self.max_iterations {
                 let report = SolveReport {
                     loss,

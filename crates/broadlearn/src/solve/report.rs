@@ -69,7 +69,8 @@ pub struct SolveReport {
     pub cross_fitted: bool,
     /// Fixed-point steps at the final kernel size; 0 for a loss that needs none.
     pub iterations: usize,
-    /// Whether the last step changed the outputs by less than the tolerance.
+    /// Whether the last step changed the outputs by less than the tolerance, or by what rounding errors
+    /// change in any step.
     pub converged: bool,
     /// The relative change of the outputs in the last step.
     pub last_change: f64,
