@@ -40,13 +40,13 @@ pub(crate) fn exp(values: &mut [f64]) {
     apply(values, exp_kernel);
 }
 
-/// Runs the loop that suits the machine at hand.
+/// Runs the loop that suits the machine at hand, in either precision.
 ///
 /// The one `unsafe` block of this module is sound: `apply_avx2_fma` is safe code whose only demand
 /// is a processor with the two instruction sets of its `target_feature` attribute, and the
 /// condition right before the call asks the processor for these two.
 #[allow(unsafe_code)]
-fn apply(values: &mut [f64], kernel: impl Fn(f64) -> f64) {
+fn apply<T: Copy>(values: &mut [T], kernel: impl Fn(T) -> T) {
     #[cfg(target_arch = "x86_64")]
     if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
         // SAFETY: AVX2 and FMA were detected in the line above.
@@ -57,14 +57,14 @@ fn apply(values: &mut [f64], kernel: impl Fn(f64) -> f64) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn apply_avx2_fma(values: &mut [f64], kernel: impl Fn(f64) -> f64) {
+fn apply_avx2_fma<T: Copy>(values: &mut [T], kernel: impl Fn(T) -> T) {
     apply_portable(values, kernel);
 }
 
 /// This loop and the kernels are always inlined, because a function of its own would be compiled
 /// without the instructions its caller may use (`array::map` in place of the loop suffers that).
 #[inline(always)]
-fn apply_portable(values: &mut [f64], kernel: impl Fn(f64) -> f64) {
+fn apply_portable<T: Copy>(values: &mut [T], kernel: impl Fn(T) -> T) {
     for value in values {
         *value = kernel(*value);
     }

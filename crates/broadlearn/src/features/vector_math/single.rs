@@ -10,6 +10,8 @@
 //! The coefficients are those of the least relative error, 2^-25.8 (`rational` in `tests/reference/vector_math.py`).
 //! As in the parent module, bits depend neither on the machine nor on the place in a slice.
 
+use super::apply;
+
 /// Replaces each value `x` by `tanh(x + bias)`, off by at most 5 ulp.
 pub(crate) fn tanh(values: &mut [f32], bias: f32) {
     apply(values, |x| tanh_kernel(x + bias));
@@ -18,31 +20,6 @@ pub(crate) fn tanh(values: &mut [f32], bias: f32) {
 /// Replaces each value `x` by `1 / (1 + exp(-x - bias))`, off by at most 3e-7.
 pub(crate) fn sigmoid(values: &mut [f32], bias: f32) {
     apply(values, |x| sigmoid_kernel(x + bias));
-}
-
-/// As [`super::apply`], in single precision.
-#[allow(unsafe_code)]
-fn apply(values: &mut [f32], kernel: impl Fn(f32) -> f32) {
-    #[cfg(target_arch = "x86_64")]
-    if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
-        // SAFETY: the function is safe code, which needs no more than AVX2 and FMA; both were detected in
-        // the line above.
-        return unsafe { apply_avx2_fma(values, kernel) };
-    }
-    apply_portable(values, kernel);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn apply_avx2_fma(values: &mut [f32], kernel: impl Fn(f32) -> f32) {
-    apply_portable(values, kernel);
-}
-
-#[inline(always)]
-fn apply_portable(values: &mut [f32], kernel: impl Fn(f32) -> f32) {
-    for value in values {
-        *value = kernel(*value);
-    }
 }
 
 #[inline(always)]
@@ -69,6 +46,7 @@ fn polynomial([lower @ .., last]: [f32; 5], s: f32) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::apply_portable;
     use super::*;
 
     type Function = fn(&mut [f32], f32);

@@ -163,7 +163,7 @@ impl Sample<'_> {
         Ok(found)
     }
 
-    /// Whether relevances that come of one half of the rows, help the other half. They begin with the
+    /// Whether relevances that come of one half of the rows help the other half. They begin with the
     /// first design, and have to beat the second.
     fn helps_others(
         &self,
