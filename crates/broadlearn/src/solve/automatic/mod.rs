@@ -74,6 +74,9 @@ const CLEARLY_BETTER: f64 = 2.0;
 /// A wider kernel is preferred if it is not worse by more than this many standard errors: it believes
 /// more rows.
 const AS_GOOD: f64 = 0.5;
+/// But not wider than this many times the largest residual: such a kernel believes every row as much as
+/// a wider one does (0.97 of the full weight at least), and does not believe whatever is learnt later.
+const WIDE_ENOUGH: f64 = 4.0;
 
 /// A kernel that gives less than half of the full weight to more rows than this is not believed.
 const MOST_DISBELIEVED: f64 = 0.65;
@@ -315,6 +318,14 @@ fn pick_by(
         .filter(|index| kernel(index) == widest)
         .min_by(|a, b| better(a, b))
         .unwrap_or(least);
+    // Narrower ones of the same path follow it.
+    let on_its_path = |index: &usize| std::ptr::eq(settings[*index].0, settings[chosen].0);
+    let wide_enough = |index: &usize| {
+        let largest = squares(*index).iter().copied().fold(0.0, f64::max).sqrt();
+        candidates[*index].sigma.is_some_and(|sigma| sigma >= WIDE_ENOUGH * largest)
+    };
+    let narrower = (chosen..settings.len()).take_while(on_its_path);
+    let chosen = narrower.take_while(wide_enough).last().unwrap_or(chosen);
     let Candidate { ridge, sigma, .. } = candidates[chosen];
     let squares = squares(chosen).clone();
     let (path, kernel) = settings[chosen];
