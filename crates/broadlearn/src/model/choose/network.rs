@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::features::{Network, Recipe};
 use crate::preprocess::Scaling;
 use crate::progress::{Observer, report};
-use crate::solve::automatic::RIDGES;
+use crate::solve::automatic::{Judge, RIDGES};
 
 /// Enhancement nodes of the network on which designs are screened.
 const SCREENING_NODES: usize = 200;
@@ -24,8 +24,12 @@ const GROWTH: usize = 5;
 /// The relevance of inputs is looked at again, with better weights of the rows.
 const RELEVANCE_ROUNDS: usize = 2;
 const HALF_DECADE: f64 = 3.16;
-/// A larger ridge is preferred if it is not worse by more than this many standard errors.
-const AS_GOOD: f64 = 0.5;
+/// A larger ridge is preferred if it is not worse by more than this many standard errors: more of them for
+/// values, which may be extrapolated to any size, than for classes.
+const AS_GOOD_FOR_VALUES: f64 = 1.0;
+const AS_GOOD_FOR_CLASSES: f64 = 0.5;
+/// Ridges beside the best one, in half decades.
+const FINER: [i32; 7] = [-1, 1, 2, 3, 4, 5, 6];
 /// Numbers of enhancement nodes that are tried.
 const SIZES: [usize; 12] = [50, 100, 200, 400, 700, 1000, 1400, 2000, 2800, 4000, 5600, 8000];
 /// Members of an ensemble where the user leaves it open, and the rows beyond which one is enough: a
@@ -176,7 +180,7 @@ impl Sample<'_> {
             CheckedSettings { members, ..designs[best.design].clone().with_nodes(best.nodes) };
         decision.ridge = Some(best.ridge);
         if ridge.is_none() {
-            let near = [-1, 1, 2, 3].map(|k| best.ridge * HALF_DECADE.powi(k));
+            let near = FINER.map(|k| best.ridge * HALF_DECADE.powi(k));
             let design = &designs[best.design];
             let mut finer = self.judged(best.design, design, &[best.nodes], &near)?;
             finer.push(best.clone());
@@ -217,9 +221,13 @@ impl Sample<'_> {
     /// the difference, the smaller weights extrapolate less wildly.
     fn tamest<'t>(&self, trials: &'t [Trial]) -> Option<&'t Trial> {
         let least = least(trials)?;
+        let errors = match self.judge() {
+            Judge::Residuals => AS_GOOD_FOR_VALUES,
+            Judge::Classes => AS_GOOD_FOR_CLASSES,
+        };
         let as_good = |trial: &&Trial| {
             let (mean, error) = self.excess(trial, least);
-            mean <= AS_GOOD * error
+            mean <= errors * error
         };
         trials.iter().filter(as_good).max_by(|a, b| a.ridge.total_cmp(&b.ridge))
     }
