@@ -139,7 +139,7 @@ pub(super) fn measure_robust(options: &Options) -> Result<Rounds> {
         ],
     )?;
     if options.to_the_end {
-        let (end, _) = figures(&mut numpy("200"))?;
+        let (end, _) = figures(numpy("12").arg("--from-model"))?;
         rounds.programs.insert("NumPy to the end".into(), vec![end]);
     }
     Ok(rounds)
@@ -177,8 +177,7 @@ pub(super) fn tell_robust(rounds: &Rounds, machine: Option<Machine>) -> Told {
     }
     text += &work("ridge fit", RIDGE, Spread::of(ridge, &["solving"]), machine);
     for (title, name) in [
-        ("NumPy to the end, s", "solving"),
-        ("- steps", "steps"),
+        ("NumPy goes on from C-BLS, steps", "steps"),
         ("- last change", "last_change"),
         ("- largest difference of an output", "difference"),
         ("- test rows with the same class, %", "same_classes"),
