@@ -7,7 +7,6 @@ pub(crate) mod diff;
 pub(crate) mod evaluate;
 pub(crate) mod fit;
 pub(crate) mod forecast;
-mod forecast_page;
 pub(crate) mod forget;
 pub(crate) mod grow;
 pub(crate) mod inspect;

@@ -1,7 +1,9 @@
 //! The page of `forecast`: the series, what comes next, how such forecasts did, and what they missed.
 
-use super::fit::add_solver;
-use super::forecast::{Ahead, date, days, score_rows};
+use super::super::fit::add_solver;
+use super::Ahead;
+use super::labels::{date, days};
+use super::scores::score_rows;
 use crate::format;
 use broadlearn::Forecaster;
 use broadlearn::data::TimeSeries;
