@@ -13,13 +13,13 @@
 //!    model keeps anyway, and W. What it changes tells whether the fixed point is reached. If not, its
 //!    factor is the preconditioner of the next round.
 
-use super::SolveReport;
 use super::factor::Factor;
 use super::fixed_point::{FixedPoint, SMALL, annealing, downweighted, normalised_objective};
 use super::preconditioner::Preconditioner;
 use super::report::Form;
 use super::start::{L1_STEPS, Start, least_absolute_weights};
 use super::system::{Solution, System};
+use super::{Loss, SolveReport};
 use crate::error::{Category, Result};
 use crate::linalg::{parallelism, select_rows, squared_norm};
 use crate::progress::{Observer, report};
@@ -72,13 +72,7 @@ impl FixedPoint {
         let total = user.map_or(n as f64, |user| user.iter().sum());
         let share = equations.weight() / total;
         let (r, p) = equations.into_parts();
-        let factor = match Factor::new(r, ridge * share, parallelism()) {
-            Ok(factor) => factor,
-            Err(error) if error.category() == Category::Numeric => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let Some(sample_factor) = Preconditioner::new(&factor) else { return Ok(None) };
-        drop(factor);
+        let Some(sample_factor) = sample_factor(r, ridge * share)? else { return Ok(None) };
         let threads = rayon::current_num_threads() as u64;
         let room = memory.saturating_sub(
             Preconditioner::bytes(nodes) + threads * Packed::bytes_of_workspace(nodes),
@@ -96,14 +90,12 @@ impl FixedPoint {
         };
         let mut beginnings = Vec::new();
         for &start in self.starts() {
-            beginnings.push(match start {
-                Start::Zero => (start, Mat::zeros(nodes, y.ncols()), f64::INFINITY),
-                Start::Trimmed => {
-                    let (w, widest) = system.trimmed(self.linear, user)?;
-                    (start, w, widest)
-                }
-                _ => (start, sample_factor.solve(p.as_ref()), f64::INFINITY),
-            });
+            let (w, widest) = match start {
+                Start::Zero => (Mat::zeros(nodes, y.ncols()), f64::INFINITY),
+                Start::Trimmed => system.trimmed(self.linear, user)?,
+                _ => (sample_factor.solve(p.as_ref()), f64::INFINITY),
+            };
+            beginnings.push(Beginning { start, w, widest });
         }
         let Some(w) = self.on_sample(&sample, beginnings, &sample_factor, sigma, observer)? else {
             return Ok(None);
@@ -135,14 +127,9 @@ impl FixedPoint {
             // last step, takes little beside the step itself.
             drop(factor);
             packed.clear();
-            let (equations, outputs, weights) =
-                system.equations_at(point.w.as_ref(), loss, user)?;
-            let exact = Factor::new(equations.r().to_owned(), ridge, parallelism())?;
-            let w = exact.solve(equations.p(), parallelism());
-            let difference: Mat<f64> = &w - &point.w;
-            let last_change = exact.norm(difference.as_ref()) / exact.norm(w.as_ref());
-            let last_change = if last_change.is_finite() { last_change } else { f64::MAX };
-            let mut losses = system.squared_residuals(outputs.as_ref());
+            let step = ExactStep::take(system, &point.w, loss, ridge, user)?;
+            let last_change = step.change;
+            let mut losses = system.squared_residuals(step.outputs.as_ref());
             self.kind.rho(&mut losses, sigma);
             let penalty = ridge / (2.0 * sigma * sigma) * squared_norm(point.w.as_ref());
             objective.push(normalised_objective(&losses, user, penalty));
@@ -159,18 +146,20 @@ impl FixedPoint {
                     converged,
                     last_change,
                     objective,
-                    downweighted: downweighted(&weights, user),
+                    downweighted: downweighted(&step.weights, user),
                     ..SolveReport::plain(Some(ridge), Form::Primal, None)
                 };
-                let equations = Some((equations, exact));
+                let ExactStep { w, equations, factor, outputs, weights, .. } = step;
+                let equations = Some((equations, factor));
                 let solution = Solution { w, equations, outputs: Some(outputs) };
                 return Ok(Some((solution, weights, report)));
             }
             // The gradient at the old W is known exactly now: A times the change of W. So are the
             // outputs, and what a small change adds to them loses no digits.
-            let gradient = exact.product(difference.as_ref());
-            preconditioner = Preconditioner::new(&exact);
-            drop((equations, exact));
+            let ExactStep { w, equations, factor, outputs, difference, .. } = step;
+            let gradient = factor.product(difference.as_ref());
+            preconditioner = Preconditioner::new(&factor);
+            drop((equations, factor));
             packed.fill(room);
             point.f = select_rows(outputs.as_ref(), packed.rows());
             let all = Slope { packed: &packed, y, user: user_in_order, ridge, error: None };
@@ -183,19 +172,18 @@ impl FixedPoint {
         Ok(None)
     }
 
-    /// W of the sample, near the fixed point that is best of those to which some W with a widest kernel
-    /// lead.
+    /// W of the sample, near the best of the fixed points to which these beginnings lead.
     fn on_sample(
         &self,
         sample: &Slope<'_>,
-        beginnings: Vec<(Start, Mat<f64>, f64)>,
+        beginnings: Vec<Beginning>,
         factor: &Preconditioner,
         sigma: f64,
         observer: &mut Observer<'_>,
     ) -> Result<Option<Mat<f64>>> {
         let loss = self.kind.at(sigma);
         let mut best: Option<(f64, Mat<f64>)> = None;
-        for (start, w, widest) in beginnings {
+        for Beginning { start, w, widest } in beginnings {
             let mut f = Mat::zeros(sample.y.nrows(), sample.y.ncols());
             sample.packed.outputs(w.as_ref(), f.as_mut());
             let mut point = Point { w, f };
@@ -233,6 +221,53 @@ impl FixedPoint {
             }
         }
         Ok(best.map(|(_, w)| w))
+    }
+}
+
+/// Where the way on the sample begins: W, and the widest kernel of the annealing from there.
+struct Beginning {
+    start: Start,
+    w: Mat<f64>,
+    widest: f64,
+}
+
+/// The factor of R plus a ridge, unless that is not positive definite.
+fn sample_factor(r: Mat<f64>, ridge: f64) -> Result<Option<Preconditioner>> {
+    match Factor::new(r, ridge, parallelism()) {
+        Ok(factor) => Ok(Preconditioner::new(&factor)),
+        Err(error) if error.category() == Category::Numeric => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A step of the plain iteration, in double precision.
+struct ExactStep {
+    /// The weights of the rows before it, and what follows from them.
+    weights: Vec<f64>,
+    outputs: Mat<f64>,
+    equations: NormalEquations,
+    factor: Factor,
+    w: Mat<f64>,
+    /// By how much W has changed, and the size of that in the outputs, relatively.
+    difference: Mat<f64>,
+    change: f64,
+}
+
+impl ExactStep {
+    fn take(
+        system: &System<'_>,
+        from: &Mat<f64>,
+        loss: Loss,
+        ridge: f64,
+        user: Option<&[f64]>,
+    ) -> Result<Self> {
+        let (equations, outputs, weights) = system.equations_at(from.as_ref(), loss, user)?;
+        let factor = Factor::new(equations.r().to_owned(), ridge, parallelism())?;
+        let w = factor.solve(equations.p(), parallelism());
+        let difference: Mat<f64> = &w - from;
+        let change = factor.norm(difference.as_ref()) / factor.norm(w.as_ref());
+        let change = if change.is_finite() { change } else { f64::MAX };
+        Ok(Self { weights, outputs, equations, factor, w, difference, change })
     }
 }
 
