@@ -88,8 +88,8 @@ pub(crate) struct LearningArgs {
     /// say; not without a gain]
     #[arg(long, value_name = "N", help_heading = "Network")]
     fan_in: Option<usize>,
-    /// Time that the fit may take on a usual processor, such as 30s or 5m: more time, larger networks
-    /// [default: 1s and half a millisecond for every row]
+    /// Time that the fit may take on a usual processor, such as 30s or 5m: more time, larger networks;
+    /// with little, inputs count alike [default: 1s and half a millisecond for every row]
     #[arg(long, value_name = "TIME", value_parser = seconds, help_heading = "Network")]
     budget: Option<f64>,
     /// With --recipe convolution: the shape of the images that the inputs are the pixels of [default: a

@@ -313,8 +313,9 @@ impl Settings {
     }
 
     /// Seconds that a fit may take on a usual processor (2e10 flops a second): the more, the larger the
-    /// networks that are tried. The same budget gives the same model on every machine. By default 1 s
-    /// and half a millisecond for every row.
+    /// networks that are tried; which inputs matter is not looked at if that takes more than a quarter. The
+    /// same budget gives the same model on every machine. By default 1 s and half a millisecond for every
+    /// row.
     #[must_use]
     pub fn budget(mut self, seconds: f64) -> Self {
         self.budget = Some(seconds);

@@ -194,6 +194,10 @@ fn the_inputs_that_matter_are_found_among_wrong_targets() {
     assert!(plain.relevance().is_empty());
     let (with, without) = (rmse(&model, &test, &truth), rmse(&plain, &test, &truth));
     assert!(with < 0.5 * without, "{with} {without}");
+    // Nor is there time to look at the inputs within a tenth of a second.
+    let hasty = Settings::new().budget(0.1).members(1).fit_regression(&x, &y).unwrap();
+    assert!(hasty.relevance().is_empty());
+    assert_eq!(hasty.settings().network().enhancement.fan_in, None);
 
     // It belongs to the network: kept in the file, used for new nodes.
     let again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();

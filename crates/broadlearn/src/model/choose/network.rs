@@ -38,7 +38,7 @@ const USUAL_MEMBERS: usize = 5;
 const FEW_ROWS: usize = 10_000;
 /// A usual processor does this many flops a second. A budget of seconds is one of flops, so that the same
 /// budget gives the same model everywhere.
-const USUAL_SPEED: f64 = 2e10;
+pub(super) const USUAL_SPEED: f64 = 2e10;
 /// Solves with the rows that are looked at which cross-fitted weights take.
 const CROSS_FITS: f64 = 2.0;
 
@@ -72,20 +72,22 @@ impl CheckedSettings {
     }
 
     /// How many of the inputs a node may read.
-    pub(super) fn fan_ins(&self, inputs: usize) -> Vec<Option<usize>> {
-        match self.open.fan_in && inputs > FEW_INPUTS {
+    pub(super) fn fan_ins(&self, rows: usize, inputs: usize) -> Vec<Option<usize>> {
+        match self.open.fan_in && inputs > FEW_INPUTS && self.may_look(rows, inputs) {
             true => vec![None, Some(FEW_INPUTS)],
             false => vec![self.network.enhancement.fan_in],
         }
     }
 
     /// The settings that differ in what is open besides the number of nodes.
-    fn designs(&self, inputs: usize) -> Vec<Self> {
+    fn designs(&self, rows: usize, inputs: usize) -> Vec<Self> {
         let closed = self.closed();
         let mut designs = match self.open.gain {
             true => gains_near(closed.network.enhancement.gain)
                 .into_iter()
-                .flat_map(|gain| self.fan_ins(inputs).into_iter().map(move |fan_in| (gain, fan_in)))
+                .flat_map(|gain| {
+                    self.fan_ins(rows, inputs).into_iter().map(move |fan_in| (gain, fan_in))
+                })
                 .map(|(gain, fan_in)| closed.clone().with_gain(gain).with_fan_in(fan_in))
                 .collect(),
             false => vec![closed.clone()],
@@ -118,7 +120,8 @@ impl Sample<'_> {
             return Ok(());
         }
         let ridges = ridge.map_or_else(|| RIDGES.to_vec(), |ridge| vec![ridge]);
-        let mut designs = settings.designs(self.x.ncols());
+        let (rows, inputs) = (self.y.nrows(), self.x.ncols());
+        let mut designs = settings.designs(rows, inputs);
         let largest = settings.largest_network(self.all.nrows());
         let sizes: Vec<usize> = match settings.open.nodes {
             false => vec![largest],
@@ -140,7 +143,7 @@ impl Sample<'_> {
                 trials.retain(|trial| trial.design != *design || trial.nodes > cap);
                 trials.extend(found);
             }
-            if round == 1 && settings.open.gain {
+            if round == 1 && settings.open.gain && settings.may_look(rows, inputs) {
                 let mut leaders = self.leaders(&trials, &designs);
                 leaders.sort_by(|a, b| a.1.score.total_cmp(&b.1.score));
                 leaders.truncate(FINALISTS);

@@ -7,7 +7,8 @@
 //! relevances are believed only if those of one half of the rows help the other half.
 
 use super::super::settings::{CheckedSettings, Criterion};
-use super::network::{GAINS, neighbours};
+use super::INPUT_ROWS;
+use super::network::{GAINS, USUAL_SPEED, neighbours};
 use super::sample::{Sample, Trial, least};
 use crate::error::Result;
 use crate::features::{Features, Network};
@@ -27,6 +28,9 @@ const CAUTIOUS_RIDGE: f64 = 1.0;
 /// A network with relevances must be better by this many standard errors.
 const CLEARLY_BETTER: f64 = 1.0;
 
+/// The part of a budget that may go into this.
+const SHARE_OF_BUDGET: f64 = 0.25;
+
 /// What some rounds have led to.
 struct Weighted {
     /// The place of the design with which they began.
@@ -45,8 +49,8 @@ impl CheckedSettings {
     ) -> Result<(Self, Vec<f64>)> {
         let (ridge, _) = self.given();
         let ridges = ridge.map_or_else(|| RIDGES.to_vec(), |ridge| vec![ridge]);
-        let rows = sample.y.nrows();
-        if !self.open.gain || rows < FEWEST_ROWS {
+        let (rows, inputs) = (sample.y.nrows(), sample.x.ncols());
+        if !self.open.gain || rows < FEWEST_ROWS || !self.may_look(rows, inputs) {
             return Ok((self.clone(), ridges));
         }
         report(observer, "looking at the inputs", 0, None)?;
@@ -56,7 +60,7 @@ impl CheckedSettings {
             sample.beware(&closed, CAUTIOUS_RIDGE)?;
         }
         let mut leaders: Vec<(Self, Trial)> = Vec::new();
-        for fan_in in self.fan_ins(sample.x.ncols()) {
+        for fan_in in self.fan_ins(rows, inputs) {
             // Nodes that read few inputs may have steps.
             let gains = if fan_in.is_some() { &GAINS[1..] } else { &GAINS[..GAINS.len() - 1] };
             for &gain in gains {
@@ -71,6 +75,17 @@ impl CheckedSettings {
         let mut informed = self.clone();
         informed.network = Network { growth: self.network.growth.clone(), ..chosen.network };
         Ok((informed.with_nodes(self.network.enhancement.nodes), ridges_near(&ridges, trial.ridge)))
+    }
+}
+
+impl CheckedSettings {
+    /// Whether a budget leaves time for so many rows.
+    pub(super) fn may_look(&self, rows: usize, inputs: usize) -> bool {
+        let designs = 2 * (GAINS.len() - 1) + (ROUNDS - 1) * SHARPNESS.len() * 3;
+        let nodes = (inputs + NODES) as f64;
+        let product = rows.min(INPUT_ROWS) as f64 * nodes * nodes;
+        let flops = designs as f64 * (1 + RIDGES.len()) as f64 * product;
+        self.budget.is_none_or(|seconds| flops <= SHARE_OF_BUDGET * seconds * USUAL_SPEED)
     }
 }
 
