@@ -67,7 +67,7 @@ pub(crate) struct LearningArgs {
     #[arg(long, help_heading = "Learning")]
     compact: bool,
 
-    /// How the network is built [default: rich or classic, chosen on the training rows]
+    /// How the network is built [default: rich]
     #[arg(long, value_parser = names(Recipe::ALL, Recipe::name), help_heading = "Network")]
     recipe: Option<Recipe>,
     /// Feature groups, or systems of fuzzy rules [default: 10; fuzzy: 5; not for recipe rich]

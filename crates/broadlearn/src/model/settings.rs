@@ -68,7 +68,6 @@ pub enum Regularisation {
 /// What is chosen on the training rows, besides ridge and kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Open {
-    pub(crate) recipe: bool,
     pub(crate) gain: bool,
     pub(crate) fan_in: bool,
     pub(crate) nodes: bool,
@@ -77,7 +76,7 @@ pub(crate) struct Open {
 
 impl Open {
     pub(crate) const NOTHING: Self =
-        Self { recipe: false, gain: false, fan_in: false, nodes: false, members: false };
+        Self { gain: false, fan_in: false, nodes: false, members: false };
 }
 
 /// Settings of a broad learning machine. The defaults (correntropy, ridge and kernel size chosen on
@@ -97,7 +96,7 @@ impl Open {
 ///
 /// | name | default | range | which way it pushes |
 /// |---|---|---|---|
-/// | recipe | chosen: rich or classic | see [`Recipe`] | sets network and scalers, before any other setting |
+/// | recipe | rich | see [`Recipe`] | sets network and scalers, before any other setting |
 /// | enhancement_nodes | chosen | 0.. | more: finer functions, slower |
 /// | budget | 1 s + 0.5 ms a row | > 0 | more: larger networks are tried |
 /// | feature_groups, feature_nodes | 10, 10 | 1.. | as above; not for the recipe `rich` |
@@ -157,8 +156,7 @@ impl Default for Settings {
 impl Settings {
     /// The defaults: the network, too, is chosen on the training rows.
     pub fn new() -> Self {
-        let settings = Self::recipe(Recipe::default());
-        Self { open: Open { recipe: true, ..settings.open }, ..settings }
+        Self::recipe(Recipe::default())
     }
 
     /// The defaults of a recipe.
@@ -167,7 +165,6 @@ impl Settings {
             recipe,
             network: recipe.network(),
             open: Open {
-                recipe: false,
                 gain: recipe == Recipe::Rich,
                 fan_in: recipe == Recipe::Rich,
                 nodes: true,
@@ -276,7 +273,7 @@ impl Settings {
     /// The size of the random weights of the recipe `rich`.
     #[must_use]
     pub fn gain(mut self, gain: f64) -> Self {
-        self.open = Open { recipe: false, gain: false, fan_in: false, ..self.open };
+        self.open = Open { gain: false, fan_in: false, ..self.open };
         match &mut self.network.enhancement.gain {
             Some(current) => *current = gain,
             None => self.misplaced = Some("gain"),
@@ -287,7 +284,7 @@ impl Settings {
     /// The number of inputs that an enhancement node reads, drawn for every node, for recipes that have a gain.
     #[must_use]
     pub fn fan_in(mut self, inputs: usize) -> Self {
-        self.open = Open { recipe: false, fan_in: false, ..self.open };
+        self.open = Open { fan_in: false, ..self.open };
         match self.network.enhancement.gain {
             Some(_) => self.network.enhancement.fan_in = Some(inputs),
             None => self.misplaced = Some("fan_in"),

@@ -5,8 +5,7 @@ use super::super::settings::{CheckedSettings, Criterion};
 use super::sample::{Sample, Trial, least};
 use super::{Decision, network_rows};
 use crate::error::Result;
-use crate::features::{Network, Recipe};
-use crate::preprocess::Scaling;
+use crate::features::Network;
 use crate::progress::{Observer, report};
 use crate::solve::automatic::{Judge, RIDGES};
 
@@ -82,29 +81,15 @@ impl CheckedSettings {
     /// The settings that differ in what is open besides the number of nodes.
     fn designs(&self, rows: usize, inputs: usize) -> Vec<Self> {
         let closed = self.closed();
-        let mut designs = match self.open.gain {
-            true => gains_near(closed.network.enhancement.gain)
-                .into_iter()
-                .flat_map(|gain| {
-                    self.fan_ins(rows, inputs).into_iter().map(move |fan_in| (gain, fan_in))
-                })
-                .map(|(gain, fan_in)| closed.clone().with_gain(gain).with_fan_in(fan_in))
-                .collect(),
-            false => vec![closed.clone()],
-        };
-        if self.open.recipe {
-            let recipe = Recipe::Classic;
-            let nodes = closed.network.enhancement.nodes;
-            let activation = closed.network.enhancement.activation;
-            let mut classic =
-                Self { recipe, network: recipe.network(), ..closed }.with_nodes(nodes);
-            classic.network.enhancement.activation = activation;
-            if self.input_scaling == Scaling::Tamed {
-                classic.input_scaling = Scaling::MinMaxSymmetric;
-            }
-            designs.push(classic);
+        if !self.open.gain {
+            return vec![closed];
         }
-        designs
+        let fan_ins = self.fan_ins(rows, inputs);
+        gains_near(closed.network.enhancement.gain)
+            .into_iter()
+            .flat_map(|gain| fan_ins.iter().map(move |&fan_in| (gain, fan_in)))
+            .map(|(gain, fan_in)| closed.clone().with_gain(gain).with_fan_in(fan_in))
+            .collect()
     }
 }
 
@@ -211,8 +196,7 @@ impl Sample<'_> {
         trials: &[Trial],
         designs: &[CheckedSettings],
     ) -> Vec<(CheckedSettings, Trial)> {
-        let places = (0..designs.len()).filter(|&d| designs[d].network.enhancement.gain.is_some());
-        places
+        (0..designs.len())
             .filter_map(|place| {
                 let own = trials.iter().filter(|trial| trial.design == place);
                 least(own).map(|trial| (designs[place].clone(), trial.clone()))
@@ -252,8 +236,7 @@ impl Sample<'_> {
             let next = leaders.iter().copied().filter(larger).min_by(|a, b| {
                 gain(a.design).partial_cmp(&gain(b.design)).unwrap_or(std::cmp::Ordering::Equal)
             });
-            let second = next.filter(|_| gain(first.design).is_some()).or(leaders.get(1).copied());
-            return std::iter::once(*first).chain(second).collect();
+            return std::iter::once(*first).chain(next.or(leaders.get(1).copied())).collect();
         }
         leaders
     }
