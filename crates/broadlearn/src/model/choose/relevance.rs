@@ -27,7 +27,6 @@ const FEWEST_ROWS: usize = 20;
 const CAUTIOUS_RIDGE: f64 = 1.0;
 /// A network with relevances must be better by this many standard errors.
 const CLEARLY_BETTER: f64 = 1.0;
-
 /// The part of a budget that may go into this.
 const SHARE_OF_BUDGET: f64 = 0.25;
 
@@ -76,9 +75,7 @@ impl CheckedSettings {
         informed.network = Network { growth: self.network.growth.clone(), ..chosen.network };
         Ok((informed.with_nodes(self.network.enhancement.nodes), ridges_near(&ridges, trial.ridge)))
     }
-}
 
-impl CheckedSettings {
     /// Whether a budget leaves time for so many rows.
     pub(super) fn may_look(&self, rows: usize, inputs: usize) -> bool {
         let designs = 2 * (GAINS.len() - 1) + (ROUNDS - 1) * SHARPNESS.len() * 3;
