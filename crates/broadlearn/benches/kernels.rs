@@ -51,7 +51,7 @@ fn main() -> Result<()> {
     let map = (inputs * features + features * enhancement) as f64;
     let weights = map + ((features + enhancement) * outputs) as f64;
     let mut steps = vec![
-        step("peak", threads as f64 * PEAK_FLOPS, || {
+        step("peak", threads as f64 * multiply_add().0, || {
             rayon::broadcast(|_| black_box(multiply_add()));
             Ok(())
         }),
@@ -160,43 +160,55 @@ fn sum(values: &[f64]) -> f64 {
     sums.iter().sum()
 }
 
-/// Flops of [`multiply_add`].
-const PEAK_FLOPS: f64 = 2.0 * 4.0 * 12.0 * 4e6;
+/// Repeats of [`multiply_add`].
+const REPEATS: usize = 4_000_000;
 
-/// Twelve independent chains of multiply-adds on four numbers each: as many as the processor can do at once.
+/// Independent chains of multiply-adds, as many and as wide as the processor can do at once. Returns the number of flops and something
+/// that keeps the compiler from leaving them out.
 #[cfg(target_arch = "x86_64")]
-fn multiply_add() -> f64 {
+#[allow(unsafe_code)]
+fn multiply_add() -> (f64, f64) {
     use std::arch::x86_64::{_mm256_cvtsd_f64, _mm256_fmadd_pd, _mm256_set1_pd};
+    use std::arch::x86_64::{_mm512_cvtsd_f64, _mm512_fmadd_pd, _mm512_set1_pd};
 
-    #[target_feature(enable = "avx2,fma")]
-    fn chains() -> f64 {
-        let (mut sums, factor) = ([_mm256_set1_pd(1.0); 12], _mm256_set1_pd(1.000_000_1));
-        for _ in 0..4_000_000 {
-            // Not `map`: its closure would be compiled without these instructions.
-            for sum in &mut sums {
-                *sum = _mm256_fmadd_pd(*sum, factor, factor);
+    // Not `map`: its closure would be compiled without these instructions.
+    macro_rules! chains {
+        ($features:literal, $count:literal, $set:ident, $fmadd:ident, $get:ident) => {{
+            #[target_feature(enable = $features)]
+            fn chains() -> f64 {
+                let (mut sums, factor) = ([$set(1.0); $count], $set(1.000_000_1));
+                for (sum, start) in sums.iter_mut().zip(1..) {
+                    *sum = $set(f64::from(start)); // the compiler would do equal chains once
+                }
+                for _ in 0..REPEATS {
+                    for sum in &mut sums {
+                        *sum = $fmadd(*sum, factor, factor);
+                    }
+                }
+                let mut total = 0.0;
+                for sum in sums {
+                    total += $get(sum);
+                }
+                total
             }
-        }
-        let mut total = 0.0;
-        for sum in sums {
-            total += _mm256_cvtsd_f64(sum);
-        }
-        total
+            // SAFETY: the processor was asked for these instructions.
+            unsafe { chains() }
+        }};
     }
 
-    if !(std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma")) {
-        return f64::NAN;
+    if std::is_x86_feature_detected!("avx512f") {
+        let total = chains!("avx512f", 16, _mm512_set1_pd, _mm512_fmadd_pd, _mm512_cvtsd_f64);
+        return (2.0 * 8.0 * 16.0 * REPEATS as f64, total);
     }
-    // SAFETY: the processor has these instructions.
-    #[allow(unsafe_code)]
-    unsafe {
-        chains()
+    if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
+        let total = chains!("avx2,fma", 12, _mm256_set1_pd, _mm256_fmadd_pd, _mm256_cvtsd_f64);
+        return (2.0 * 4.0 * 12.0 * REPEATS as f64, total);
     }
+    (f64::NAN, f64::NAN)
 }
 
 /// Not measured elsewhere.
 #[cfg(not(target_arch = "x86_64"))]
-fn multiply_add() -> f64 {
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    f64::NAN
+fn multiply_add() -> (f64, f64) {
+    (f64::NAN, f64::NAN)
 }

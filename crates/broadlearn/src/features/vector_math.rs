@@ -16,9 +16,9 @@
 //!   0.96 ulp (`exp`), 1.50 ulp (`sigmoid`) and 1.14 ulp (`tanh`). Results underflow gradually, to
 //!   subnormal numbers.
 //! * Reproducibility: a kernel is a function of one `f64` made of operations that IEEE 754 defines
-//!   to the last bit: `+ - * /`, the fused `mul_add`, comparisons. The compiler may run it on four
+//!   to the last bit: `+ - * /`, the fused `mul_add`, comparisons. The compiler may run it on four or eight
 //!   elements at once, but neither fuses nor reorders. So a value gets the same result wherever it
-//!   stands in a slice of whatever length, with AVX2 or without; only the payload of a NaN is open.
+//!   stands in a slice of whatever length, with AVX-512, with AVX2 or without; only the payload of a NaN is open.
 //! * Speed: without a fused multiply-add in hardware `mul_add` is a library call, exact but slow.
 
 use std::f64::consts::{LN_2, LOG2_E};
@@ -42,16 +42,27 @@ pub(crate) fn exp(values: &mut [f64]) {
 
 /// Runs the loop that suits the machine at hand, in either precision.
 ///
-/// The one `unsafe` block of this module is sound: `apply_avx2_fma` is safe code whose only demand
-/// is a processor with the two instruction sets of its `target_feature` attribute, and the
-/// condition right before the call asks the processor for these two.
+/// The `unsafe` blocks of this module are sound: `apply_avx512` and `apply_avx2_fma` are safe code whose only demand
+/// is a processor with the instruction sets of their `target_feature` attributes, and the
+/// conditions right before the calls ask the processor for these.
 #[allow(unsafe_code)]
 fn apply<T: Copy>(values: &mut [T], kernel: impl Fn(T) -> T) {
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx512f") && std::is_x86_feature_detected!("avx512dq") {
+        // SAFETY: AVX-512 was detected in the line above.
+        return unsafe { apply_avx512(values, kernel) };
+    }
     #[cfg(target_arch = "x86_64")]
     if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
         // SAFETY: AVX2 and FMA were detected in the line above.
         return unsafe { apply_avx2_fma(values, kernel) };
     }
+    apply_portable(values, kernel);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn apply_avx512<T: Copy>(values: &mut [T], kernel: impl Fn(T) -> T) {
     apply_portable(values, kernel);
 }
 

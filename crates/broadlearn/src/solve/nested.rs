@@ -1,13 +1,13 @@
 //! Every row predicted without itself, by every network that begins another one.
 //!
-//! With the Cholesky factor F of R + gamma I and V' = F^-1 U', c = F^-1 P, the network of the first
+//! With the Cholesky factor F of R + gamma I and V = U F'^-1, c = F^-1 P, the network of the first
 //! k nodes predicts V_k c_k, and row i has the leverage w_i |v_i,k|^2: the leading block of a factor
 //! is the factor of the leading block. So one factor and one triangular solve, L^3 / 3 + N L^2 flops,
 //! give the leave-one-out residuals e / (1 - h) of all sizes together.
 
 use super::factor::Factor;
 use crate::error::Result;
-use crate::linalg::product;
+use crate::linalg::{product, slice_of};
 use crate::state::NormalEquations;
 use faer::{Accum, Mat, MatRef, Par};
 
@@ -16,7 +16,7 @@ pub(crate) const LEAST_FREEDOM: f64 = 1e-3;
 
 /// The networks that begin one network, all solved by its factor.
 pub(crate) struct Nested {
-    /// F^-1 U', a column for each row of U.
+    /// U F'^-1.
     v: Mat<f64>,
     /// F^-1 P.
     c: Mat<f64>,
@@ -30,8 +30,8 @@ impl Nested {
         u: MatRef<'_, f64>,
         par: Par,
     ) -> Self {
-        let mut v = u.transpose().to_owned();
-        factor.solve_lower_in_place(v.as_mut(), par);
+        let mut v = u.to_owned();
+        factor.solve_lower_in_place(v.as_mut().transpose_mut(), par);
         let mut c = equations.p().to_owned();
         factor.solve_lower_in_place(c.as_mut(), par);
         Self { v, c }
@@ -44,16 +44,18 @@ impl Nested {
         par: Par,
         mut visitor: impl FnMut(usize, MatRef<'_, f64>, &[f64]),
     ) {
-        let (rows, mut from) = (self.v.ncols(), 0);
+        let (rows, mut from) = (self.v.nrows(), 0);
         let mut outputs = Mat::zeros(rows, self.c.ncols());
         let mut lengths = vec![0.0; rows];
         for (place, &size) in sizes.iter().enumerate() {
             let nodes = size - from;
-            let part = self.v.subrows(from, nodes);
+            let part = self.v.subcols(from, nodes);
             let c = self.c.subrows(from, nodes);
-            product(outputs.as_mut(), Accum::Add, part.transpose(), c, par);
-            for (length, column) in lengths.iter_mut().zip(part.col_iter()) {
-                *length += column.iter().map(|value| value * value).sum::<f64>();
+            product(outputs.as_mut(), Accum::Add, part, c, par);
+            for column in part.col_iter() {
+                for (length, value) in lengths.iter_mut().zip(slice_of(column)) {
+                    *length += value * value;
+                }
             }
             from = size;
             visitor(place, outputs.as_ref(), &lengths);

@@ -27,8 +27,10 @@ const HALF_DECADE: f64 = 3.16;
 /// values, which may be extrapolated to any size, than for classes.
 const AS_GOOD_FOR_VALUES: f64 = 1.0;
 const AS_GOOD_FOR_CLASSES: f64 = 0.5;
-/// Ridges beside the best one, in half decades.
-const FINER: [i32; 7] = [-1, 1, 2, 3, 4, 5, 6];
+/// How much larger it may be, in half decades.
+const MOST_STEPS: i32 = 6;
+/// Where the search for a ridge begins.
+pub(super) const USUAL_RIDGE: f64 = 1.0;
 /// Numbers of enhancement nodes that are tried.
 const SIZES: [usize; 12] = [50, 100, 200, 400, 700, 1000, 1400, 2000, 2800, 4000, 5600, 8000];
 /// Members of an ensemble where the user leaves it open, and the rows beyond which one is enough: a
@@ -115,16 +117,17 @@ impl Sample<'_> {
         // All designs small, then the best of them larger and larger, while that helps. What ridge
         // suits a network of one size is near to what suits the next.
         let mut cap = if settings.open.nodes { SCREENING_NODES.min(largest) } else { largest };
-        let mut open: Vec<(usize, Vec<f64>)> =
-            (0..designs.len()).map(|design| (design, ridges.clone())).collect();
+        let likely = decision.ridge.unwrap_or(USUAL_RIDGE);
+        let mut open: Vec<(usize, Vec<f64>, f64)> =
+            (0..designs.len()).map(|design| (design, ridges.clone(), likely)).collect();
         let mut trials: Vec<Trial> = Vec::new();
         let mut round = 0;
         while !open.is_empty() {
             report(observer, "choosing the network", round, None)?;
             round += 1;
             let small: Vec<usize> = sizes.iter().copied().filter(|&size| size <= cap).collect();
-            for (design, ridges) in &open {
-                let found = self.trials(*design, &designs[*design], &small, ridges)?;
+            for (design, ridges, likely) in &open {
+                let found = self.trials(*design, &designs[*design], &small, ridges, *likely)?;
                 trials.retain(|trial| trial.design != *design || trial.nodes > cap);
                 trials.extend(found);
             }
@@ -153,7 +156,7 @@ impl Sample<'_> {
             open = match larger_helps {
                 true => leaders
                     .iter()
-                    .map(|leader| (leader.design, neighbours(&ridges, leader.ridge)))
+                    .map(|leader| (leader.design, neighbours(&ridges, leader.ridge), leader.ridge))
                     .collect(),
                 false => Vec::new(),
             };
@@ -168,11 +171,7 @@ impl Sample<'_> {
             CheckedSettings { members, ..designs[best.design].clone().with_nodes(best.nodes) };
         decision.ridge = Some(best.ridge);
         if ridge.is_none() {
-            let near = FINER.map(|k| best.ridge * HALF_DECADE.powi(k));
-            let design = &designs[best.design];
-            let mut finer = self.judged(best.design, design, &[best.nodes], &near)?;
-            finer.push(best.clone());
-            decision.ridge = Some(self.tamest(&finer).map_or(best.ridge, |trial| trial.ridge));
+            decision.ridge = Some(self.tamest(best, &designs[best.design])?);
         }
         Ok(())
     }
@@ -204,19 +203,29 @@ impl Sample<'_> {
             .collect()
     }
 
-    /// The trial with the largest ridge among those that are as good as the best: where rows do not tell
-    /// the difference, the smaller weights extrapolate less wildly.
-    fn tamest<'t>(&self, trials: &'t [Trial]) -> Option<&'t Trial> {
-        let least = least(trials)?;
+    /// The largest ridge near that of a trial with which its network is as good as with the best one: where rows do
+    /// not tell the difference, the smaller weights extrapolate less wildly.
+    fn tamest(&self, trial: &Trial, design: &CheckedSettings) -> Result<f64> {
         let errors = match self.judge() {
             Judge::Residuals => AS_GOOD_FOR_VALUES,
             Judge::Classes => AS_GOOD_FOR_CLASSES,
         };
-        let as_good = |trial: &&Trial| {
-            let (mean, error) = self.excess(trial, least);
-            mean <= errors * error
-        };
-        trials.iter().filter(as_good).max_by(|a, b| a.ridge.total_cmp(&b.ridge))
+        let candidate = self.candidate(trial.design, design, &[trial.nodes])?;
+        let at = |step: i32| candidate.trials(trial.ridge * HALF_DECADE.powi(step)).pop();
+        let mut tried = Vec::from_iter(at(-1));
+        let mut tamest = tried.first().map_or(trial.ridge, |smaller| smaller.ridge);
+        for step in 0..=MOST_STEPS {
+            let larger = if step == 0 { Some(trial.clone()) } else { at(step) };
+            tried.extend(larger);
+            let (Some(least), Some(larger)) = (least(&tried), tried.last()) else { break };
+            let (mean, error) = self.excess(larger, least);
+            if mean <= errors * error {
+                tamest = larger.ridge;
+            } else if step > 0 {
+                break;
+            }
+        }
+        Ok(tamest)
     }
 
     /// The best design so far, and the one to watch: the next larger gain, because a larger network

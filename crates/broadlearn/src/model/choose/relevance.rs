@@ -8,7 +8,7 @@
 
 use super::super::settings::{CheckedSettings, Criterion};
 use super::INPUT_ROWS;
-use super::network::{GAINS, USUAL_SPEED, neighbours};
+use super::network::{GAINS, USUAL_RIDGE, USUAL_SPEED, neighbours};
 use super::sample::{Sample, Trial, least};
 use crate::error::Result;
 use crate::features::{Features, Network};
@@ -59,12 +59,14 @@ impl CheckedSettings {
             sample.beware(&closed, CAUTIOUS_RIDGE)?;
         }
         let mut leaders: Vec<(Self, Trial)> = Vec::new();
+        let mut likely = USUAL_RIDGE;
         for fan_in in self.fan_ins(rows, inputs) {
             // Nodes that read few inputs may have steps.
             let gains = if fan_in.is_some() { &GAINS[1..] } else { &GAINS[..GAINS.len() - 1] };
             for &gain in gains {
                 let design = closed.clone().with_gain(gain).with_fan_in(fan_in);
-                let trials = sample.trials(0, &design, &[nodes], &ridges)?;
+                let trials = sample.trials(0, &design, &[nodes], &ridges, likely)?;
+                likely = trials.first().map_or(likely, |trial| trial.ridge);
                 leaders.extend(trials.into_iter().map(|trial| (design.clone(), trial)));
             }
         }
@@ -168,7 +170,7 @@ impl Sample<'_> {
                     design.network.features = Features::RelevantInputs;
                 }
                 let near = neighbours(ridges, trial.ridge);
-                let trials = self.trials(0, &design, sizes, &near)?;
+                let trials = self.trials(0, &design, sizes, &near, trial.ridge)?;
                 found.extend(trials.into_iter().map(|trial| (design.clone(), trial)));
             }
         }
@@ -213,7 +215,8 @@ impl Sample<'_> {
         sizes: &[usize],
         ridges: &[f64],
     ) -> Result<Vec<(CheckedSettings, Trial)>> {
-        let trials = self.trials(0, design, sizes, &neighbours(ridges, trial.ridge))?;
+        let near = neighbours(ridges, trial.ridge);
+        let trials = self.trials(0, design, sizes, &near, trial.ridge)?;
         Ok(least(&trials).map(|trial| (design.clone(), trial.clone())).into_iter().collect())
     }
 }

@@ -78,6 +78,34 @@ impl Trial {
     }
 }
 
+/// A design whose largest network is there.
+pub(super) struct Candidate<'a> {
+    sample: &'a Sample<'a>,
+    design: usize,
+    sizes: Vec<usize>,
+    u: Mat<f64>,
+    equations: NormalEquations,
+}
+
+impl Candidate<'_> {
+    /// Every size that can be judged with this ridge: none if it is so small that nothing is positive definite.
+    pub(super) fn trials(&self, ridge: f64) -> Vec<Trial> {
+        let Sample { y, weights, yardstick, counts, .. } = self.sample;
+        let (u, y, par) = (self.u.as_ref(), y.as_ref(), parallelism());
+        let before = u.ncols() - self.sizes.iter().copied().max().unwrap_or(0);
+        let widths: Vec<usize> = self.sizes.iter().map(|size| before + size).collect();
+        let found = left_out_squares(&self.equations, u, y, weights, ridge, &widths, par);
+        let found = found.unwrap_or_default().into_iter().zip(&self.sizes);
+        let trials = found.filter_map(|(squares, &nodes)| {
+            let squares = squares?;
+            let score = yardstick.mean(&squares, counts);
+            let design = self.design;
+            score.is_finite().then_some(Trial { design, nodes, ridge, squares, score })
+        });
+        trials.collect()
+    }
+}
+
 /// The trial with the least score.
 pub(super) fn least<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Option<&'t Trial> {
     trials.into_iter().min_by(|a, b| a.score.total_cmp(&b.score))
@@ -198,54 +226,56 @@ impl<'a> Sample<'a> {
         Ok(Mapped { scaler, map, u })
     }
 
-    /// The best ridge of a design for every size.
+    /// The best ridge of a design for every size. The search begins with the ridge that is likely to suit, and
+    /// goes on in either direction for as long as that helps one of the sizes.
     pub(super) fn trials(
         &self,
         design: usize,
         settings: &CheckedSettings,
         sizes: &[usize],
         ridges: &[f64],
+        likely: f64,
     ) -> Result<Vec<Trial>> {
+        let candidate = self.candidate(design, settings, sizes)?;
         let mut best: Vec<Option<Trial>> = vec![None; sizes.len()];
-        for trial in self.judged(design, settings, sizes, ridges)? {
-            let place = sizes.iter().position(|&size| size == trial.nodes).unwrap_or(0);
-            if best[place].as_ref().is_none_or(|best| trial.score <= best.score) {
-                best[place] = Some(trial);
+        let mut helps = |ridge: f64| {
+            let mut helped = false;
+            for trial in candidate.trials(ridge) {
+                let place = sizes.iter().position(|&size| size == trial.nodes).unwrap_or(0);
+                if best[place].as_ref().is_none_or(|best| trial.score <= best.score) {
+                    best[place] = Some(trial);
+                    helped = true;
+                }
+            }
+            helped
+        };
+        let begin = ridges.iter().position(|ridge| *ridge >= likely).unwrap_or(0);
+        let (smaller, larger) = ridges.split_at(begin);
+        // Beside the first ridge both are tried, whatever the first is worth.
+        for (place, &ridge) in larger.iter().enumerate() {
+            if !helps(ridge) && place > 0 {
+                break;
+            }
+        }
+        for &ridge in smaller.iter().rev() {
+            if !helps(ridge) {
+                break;
             }
         }
         Ok(best.into_iter().flatten().collect())
     }
 
-    /// A design with every size and ridge that can be judged.
-    pub(super) fn judged(
+    /// A design, to be judged at every size with one ridge or another.
+    pub(super) fn candidate(
         &self,
         design: usize,
         settings: &CheckedSettings,
         sizes: &[usize],
-        ridges: &[f64],
-    ) -> Result<Vec<Trial>> {
+    ) -> Result<Candidate<'_>> {
         let most = sizes.iter().copied().max().unwrap_or(0);
         let u = self.mapped(&settings.clone().with_nodes(most), self.x.nrows())?.u;
-        let before = u.ncols() - most;
-        let widths: Vec<usize> = sizes.iter().map(|size| before + size).collect();
-        let y = self.y.as_ref();
-        let equations = NormalEquations::of(u.as_ref(), y, Some(&self.weights));
-        let mut trials = Vec::new();
-        for &ridge in ridges {
-            let (u, par) = (u.as_ref(), parallelism());
-            let Ok(found) = left_out_squares(&equations, u, y, &self.weights, ridge, &widths, par)
-            else {
-                continue; // Not positive definite with so small a ridge.
-            };
-            for (squares, &nodes) in found.into_iter().zip(sizes) {
-                let Some(squares) = squares else { continue };
-                let score = self.yardstick.mean(&squares, &self.counts);
-                if score.is_finite() {
-                    trials.push(Trial { design, nodes, ridge, squares, score });
-                }
-            }
-        }
-        Ok(trials)
+        let equations = NormalEquations::of(u.as_ref(), self.y.as_ref(), Some(&self.weights));
+        Ok(Candidate { sample: self, design, sizes: sizes.to_vec(), u, equations })
     }
 
     /// By how much the first trial is worse than the second, with its standard error.

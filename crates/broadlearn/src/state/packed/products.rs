@@ -1,18 +1,71 @@
 //! Products of a panel of whole numbers with few columns, in double precision.
 //!
-//! `values` holds a panel column by column, `height` values each. With AVX2 and FMA, 8 rows times 6 outputs or
-//! 2 columns times 6 outputs are summed in registers, and a value is read from memory once for all
-//! outputs. Without, the same sums are formed one by one, to the same bits.
+//! `values` holds a panel column by column, `height` values each. A tile of sums is kept in registers, so that a value is
+//! read from memory once for all outputs: 16 rows or 4 columns times 12 outputs with AVX-512, 8 rows or 2 columns times 6
+//! outputs with AVX2 and FMA. Without, the same sums are formed one by one. The bits are the same in
+//! all three cases.
 
-/// Outputs for which sums are kept in registers.
-const MOST_OUTPUTS: usize = 6;
+/// Outputs for which sums are kept in registers, at most.
+const MOST_OUTPUTS: usize = 12;
+/// Columns that are multiplied together, at most.
+const MOST_COLUMNS: usize = 4;
 /// Columns whose part of a panel fits into the first-level cache.
 const CHUNK: usize = 16;
 
+/// The instructions that are used.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Instructions {
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    Portable,
+}
+
+impl Instructions {
+    /// The best that this processor has.
+    fn best() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if std::is_x86_feature_detected!("avx512f") && std::is_x86_feature_detected!("avx512vl")
+            {
+                return Self::Avx512;
+            }
+            if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
+                return Self::Avx2;
+            }
+        }
+        Self::Portable
+    }
+
+    /// Outputs and columns in a tile.
+    fn tile(self) -> (usize, usize) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => (MOST_OUTPUTS, MOST_COLUMNS),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => (6, 2),
+            Self::Portable => (MOST_OUTPUTS, MOST_COLUMNS),
+        }
+    }
+}
+
 /// `sums` += values * units * weights: `weights` by rows, one for each column of the panel; `sums` by
 /// columns.
-#[allow(unsafe_code)]
 pub(super) fn add_outputs(
+    values: &[i32],
+    height: usize,
+    units: &[f64],
+    weights: &[f64],
+    outputs: usize,
+    sums: &mut [f64],
+) {
+    add_outputs_with(Instructions::best(), values, height, units, weights, outputs, sums);
+}
+
+#[allow(unsafe_code)]
+fn add_outputs_with(
+    instructions: Instructions,
     values: &[i32],
     height: usize,
     units: &[f64],
@@ -34,32 +87,52 @@ pub(super) fn add_outputs(
         for ((scaled, weights), unit) in rows.zip(&units[start..end]) {
             scaled.iter_mut().zip(weights).for_each(|(scaled, weight)| *scaled = weight * unit);
         }
-        for tile in tiles(outputs) {
+        for tile in tiles(outputs, instructions.tile().0) {
             let sums = &mut sums[tile.start * height..tile.end * height];
             let weights = &scaled[tile.start..];
-            #[cfg(target_arch = "x86_64")]
-            if avx2::is_there() {
-                // SAFETY: AVX2 and FMA are there; the lengths were checked above: `values` holds
-                // (end - start) columns, at most `CHUNK`, `weights` a row of `outputs` for each of
-                // them, of which tile.len() are read, and `sums` tile.len() columns, all columns of this height.
-                unsafe { avx2::outputs_tile(values, height, weights, outputs, tile.len(), sums) };
-                continue;
-            }
-            for (place, sums) in sums.chunks_exact_mut(height).enumerate() {
-                for (row, sum) in sums.iter_mut().enumerate() {
-                    let columns = values.chunks_exact(height).zip(weights.chunks(outputs));
-                    *sum += columns.fold(0.0, |total: f64, (column, weights)| {
-                        f64::from(column[row]).mul_add(weights[place], total)
-                    });
-                }
+            // SAFETY: the instructions are there; the lengths were checked above: `values` holds
+            // (end - start) columns, at most `CHUNK`, `weights` a row of `outputs` for each of
+            // them, of which tile.len() are read, and `sums` tile.len() columns, all columns of this height.
+            match instructions {
+                #[cfg(target_arch = "x86_64")]
+                Instructions::Avx512 => unsafe {
+                    avx512::outputs_tile(values, height, weights, outputs, tile.len(), sums);
+                },
+                #[cfg(target_arch = "x86_64")]
+                Instructions::Avx2 => unsafe {
+                    avx2::outputs_tile(values, height, weights, outputs, tile.len(), sums);
+                },
+                Instructions::Portable => outputs_tile(values, height, weights, outputs, sums),
             }
         }
     }
 }
 
+fn outputs_tile(values: &[i32], height: usize, weights: &[f64], stride: usize, sums: &mut [f64]) {
+    for (place, sums) in sums.chunks_exact_mut(height).enumerate() {
+        for (row, sum) in sums.iter_mut().enumerate() {
+            let columns = values.chunks_exact(height).zip(weights.chunks(stride));
+            *sum += columns.fold(0.0, |total: f64, (column, weights)| {
+                f64::from(column[row]).mul_add(weights[place], total)
+            });
+        }
+    }
+}
+
 /// `sums` += units * (values' * rows): `rows` by columns, `sums` by rows, one for each column of the panel.
-#[allow(unsafe_code)]
 pub(super) fn add_inputs(
+    values: &[i32],
+    height: usize,
+    units: &[f64],
+    rows: &[f64],
+    outputs: usize,
+    sums: &mut [f64],
+) {
+    add_inputs_with(Instructions::best(), values, height, units, rows, outputs, sums);
+}
+
+fn add_inputs_with(
+    instructions: Instructions,
     values: &[i32],
     height: usize,
     units: &[f64],
@@ -70,13 +143,14 @@ pub(super) fn add_inputs(
     let columns = units.len();
     assert!(height.is_multiple_of(8) && values.len() == columns * height);
     assert!(rows.len() == outputs * height && sums.len() == outputs * columns);
-    let mut found = [[0.0; MOST_OUTPUTS]; 2];
-    for start in (0..columns).step_by(2) {
-        let end = (start + 2).min(columns);
+    let (most_outputs, together) = instructions.tile();
+    let mut found = [[0.0; MOST_OUTPUTS]; MOST_COLUMNS];
+    for start in (0..columns).step_by(together) {
+        let end = (start + together).min(columns);
         let values = &values[start * height..end * height];
-        for tile in tiles(outputs) {
+        for tile in tiles(outputs, most_outputs) {
             let rows = &rows[tile.start * height..tile.end * height];
-            products_tile(values, height, rows, &mut found);
+            products_tile(instructions, values, height, rows, &mut found);
             for (column, found) in (start..end).zip(&found) {
                 let sums = &mut sums[column * outputs..][tile.clone()];
                 for (sum, found) in sums.iter_mut().zip(found) {
@@ -87,19 +161,29 @@ pub(super) fn add_inputs(
     }
 }
 
-/// The products of one or two columns with up to [`MOST_OUTPUTS`] others.
+/// Products of columns with others: what of the first there are and of the second, up to a tile.
+type Products = [[f64; MOST_OUTPUTS]; MOST_COLUMNS];
+
 #[allow(unsafe_code)]
 fn products_tile(
+    instructions: Instructions,
     values: &[i32],
     height: usize,
     rows: &[f64],
-    found: &mut [[f64; MOST_OUTPUTS]; 2],
+    found: &mut Products,
 ) {
-    #[cfg(target_arch = "x86_64")]
-    if avx2::is_there() && values.len() == 2 * height {
-        // SAFETY: AVX2 and FMA are there; there are two columns of this height, a multiple of 8, and
-        // at most `MOST_OUTPUTS` others in `rows`, as the caller has checked.
-        return unsafe { avx2::products_tile(values, height, rows, found) };
+    // SAFETY: the instructions are there; there are as many columns of this height, a multiple of 8, as a tile has, and
+    // at most as many others in `rows`, as the caller has checked.
+    match instructions {
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx512 if values.len() == 4 * height => unsafe {
+            return avx512::products_tile(values, height, rows, found);
+        },
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx2 if values.len() == 2 * height => unsafe {
+            return avx2::products_tile(values, height, rows, found);
+        },
+        _ => {}
     }
     for (column, found) in values.chunks_exact(height).zip(found) {
         for (rows, found) in rows.chunks_exact(height).zip(found) {
@@ -119,20 +203,16 @@ fn total([a, b, c, d]: [f64; 4]) -> f64 {
 }
 
 /// The columns 0 .. n in tiles of nearly equal size, none of them too large for the registers.
-fn tiles(columns: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
-    let count = columns.div_ceil(MOST_OUTPUTS);
+fn tiles(columns: usize, most: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let count = columns.div_ceil(most);
     (0..count).map(move |tile| tile * columns / count..(tile + 1) * columns / count)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod avx2 {
-    use super::MOST_OUTPUTS;
+    use super::Products;
     use std::arch::x86_64::*;
-
-    pub(super) fn is_there() -> bool {
-        std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma")
-    }
 
     /// Columns in `values` times the first `tile` of every `stride` weights.
     #[target_feature(enable = "avx2,fma")]
@@ -152,7 +232,7 @@ mod avx2 {
                 3 => outputs_of::<3>(values, height, weights, stride, sums),
                 4 => outputs_of::<4>(values, height, weights, stride, sums),
                 5 => outputs_of::<5>(values, height, weights, stride, sums),
-                _ => outputs_of::<MOST_OUTPUTS>(values, height, weights, stride, sums),
+                _ => outputs_of::<6>(values, height, weights, stride, sums),
             }
         }
     }
@@ -203,7 +283,7 @@ mod avx2 {
         values: &[i32],
         height: usize,
         rows: &[f64],
-        found: &mut [[f64; MOST_OUTPUTS]; 2],
+        found: &mut Products,
     ) {
         // SAFETY: as the caller's.
         unsafe {
@@ -213,7 +293,7 @@ mod avx2 {
                 3 => products_of::<3>(values, height, rows, found),
                 4 => products_of::<4>(values, height, rows, found),
                 5 => products_of::<5>(values, height, rows, found),
-                _ => products_of::<MOST_OUTPUTS>(values, height, rows, found),
+                _ => products_of::<6>(values, height, rows, found),
             }
         }
     }
@@ -223,7 +303,7 @@ mod avx2 {
         values: &[i32],
         height: usize,
         rows: &[f64],
-        found: &mut [[f64; MOST_OUTPUTS]; 2],
+        found: &mut Products,
     ) {
         let mut totals = [[_mm256_setzero_pd(); 2]; TILE];
         let (values, rows) = (values.as_ptr(), rows.as_ptr());
@@ -245,6 +325,231 @@ mod avx2 {
                 // SAFETY: there is room for four numbers.
                 unsafe { _mm256_storeu_pd(lanes.as_mut_ptr(), *sum) };
                 found[place] = super::total(lanes);
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod avx512 {
+    use super::Products;
+    use std::arch::x86_64::*;
+
+    /// `$function::<N>` for the number that `$count` is, up to [`super::MOST_OUTPUTS`].
+    macro_rules! with_count {
+        ($count:expr, $function:ident($($argument:expr),*)) => {
+            match $count {
+                1 => $function::<1>($($argument),*),
+                2 => $function::<2>($($argument),*),
+                3 => $function::<3>($($argument),*),
+                4 => $function::<4>($($argument),*),
+                5 => $function::<5>($($argument),*),
+                6 => $function::<6>($($argument),*),
+                7 => $function::<7>($($argument),*),
+                8 => $function::<8>($($argument),*),
+                9 => $function::<9>($($argument),*),
+                10 => $function::<10>($($argument),*),
+                11 => $function::<11>($($argument),*),
+                _ => $function::<12>($($argument),*),
+            }
+        };
+    }
+
+    /// Columns in `values` times the first `tile` of every `stride` weights.
+    #[target_feature(enable = "avx512f,avx512vl,avx2")]
+    pub(super) unsafe fn outputs_tile(
+        values: &[i32],
+        height: usize,
+        weights: &[f64],
+        stride: usize,
+        tile: usize,
+        sums: &mut [f64],
+    ) {
+        // SAFETY: as the caller's.
+        unsafe { with_count!(tile, outputs_of(values, height, weights, stride, sums)) }
+    }
+
+    #[target_feature(enable = "avx512f,avx512vl,avx2")]
+    unsafe fn outputs_of<const TILE: usize>(
+        values: &[i32],
+        height: usize,
+        weights: &[f64],
+        stride: usize,
+        sums: &mut [f64],
+    ) {
+        let columns = values.len() / height;
+        let next = values.as_ptr_range().end.cast::<i8>();
+        let mut row = 0;
+        // SAFETY: the rows of a part are less than `height`; the caller vouches for the rest. Prefetching
+        // may touch any address.
+        unsafe {
+            while row < height {
+                let rows = if row + 16 <= height { 16 } else { 8 };
+                // The columns lie too far apart for the processor to guess what comes next.
+                for line in row * columns / 16..(row + rows) * columns / 16 {
+                    _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(64 * line));
+                }
+                let (values, sums) = (values.as_ptr().add(row), sums.as_mut_ptr().add(row));
+                if rows == 16 {
+                    part::<TILE, 2>(values, columns, height, weights.as_ptr(), stride, sums);
+                } else {
+                    part::<TILE, 1>(values, columns, height, weights.as_ptr(), stride, sums);
+                }
+                row += rows;
+            }
+        }
+    }
+
+    /// Eight rows, `PARTS` times.
+    #[target_feature(enable = "avx512f,avx512vl,avx2")]
+    #[inline]
+    unsafe fn part<const TILE: usize, const PARTS: usize>(
+        values: *const i32,
+        columns: usize,
+        height: usize,
+        weights: *const f64,
+        stride: usize,
+        sums: *mut f64,
+    ) {
+        // SAFETY: as the caller's.
+        unsafe {
+            let mut totals = [[_mm512_setzero_pd(); PARTS]; TILE];
+            for column in 0..columns {
+                let mut found = [_mm512_setzero_pd(); PARTS];
+                for (part, found) in found.iter_mut().enumerate() {
+                    let values = values.add(column * height + 8 * part);
+                    *found = _mm512_cvtepi32_pd(_mm256_loadu_si256(values.cast()));
+                }
+                for (place, totals) in totals.iter_mut().enumerate() {
+                    let weight = _mm512_set1_pd(*weights.add(column * stride + place));
+                    for (total, found) in totals.iter_mut().zip(found) {
+                        *total = _mm512_fmadd_pd(found, weight, *total);
+                    }
+                }
+            }
+            for (place, totals) in totals.iter().enumerate() {
+                for (part, total) in totals.iter().enumerate() {
+                    let sums = sums.add(place * height + 8 * part);
+                    _mm512_storeu_pd(sums, _mm512_add_pd(_mm512_loadu_pd(sums), *total));
+                }
+            }
+        }
+    }
+
+    /// Four columns of `values` times all columns of `rows`.
+    #[target_feature(enable = "avx512f,avx512vl,avx2")]
+    pub(super) unsafe fn products_tile(
+        values: &[i32],
+        height: usize,
+        rows: &[f64],
+        found: &mut Products,
+    ) {
+        // SAFETY: as the caller's.
+        unsafe { with_count!(rows.len() / height, products_of(values, height, rows, found)) }
+    }
+
+    /// A register holds four rows of two columns: the sums are those of the other ways, to the bit.
+    #[target_feature(enable = "avx512f,avx512vl,avx2")]
+    unsafe fn products_of<const TILE: usize>(
+        values: &[i32],
+        height: usize,
+        rows: &[f64],
+        found: &mut Products,
+    ) {
+        let mut totals = [[_mm512_setzero_pd(); 2]; TILE];
+        let next = values.as_ptr_range().end.cast::<i8>();
+        let (values, rows) = (values.as_ptr(), rows.as_ptr());
+        for row in (0..height).step_by(4) {
+            // SAFETY: row + 4 <= height, and there are four columns and TILE others. Prefetching may touch any address.
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(16 * row));
+                let mut pairs = [_mm512_setzero_pd(); 2];
+                for (pair, into) in pairs.iter_mut().enumerate() {
+                    let first = values.add(2 * pair * height + row);
+                    let low = _mm_loadu_si128(first.cast());
+                    let high = _mm_loadu_si128(first.add(height).cast());
+                    let both = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high);
+                    *into = _mm512_cvtepi32_pd(both);
+                }
+                for (place, total) in totals.iter_mut().enumerate() {
+                    let rows = _mm256_loadu_pd(rows.add(place * height + row));
+                    let rows = _mm512_broadcast_f64x4(rows);
+                    total[0] = _mm512_fmadd_pd(pairs[0], rows, total[0]);
+                    total[1] = _mm512_fmadd_pd(pairs[1], rows, total[1]);
+                }
+            }
+        }
+        for (place, total) in totals.iter().enumerate() {
+            for (pair, total) in total.iter().enumerate() {
+                let mut lanes = [[0.0; 4]; 2];
+                // SAFETY: there is room for eight numbers.
+                unsafe { _mm512_storeu_pd(lanes.as_mut_ptr().cast(), *total) };
+                for (column, lanes) in lanes.into_iter().enumerate() {
+                    found[2 * pair + column][place] = super::total(lanes);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whole numbers and others without pattern.
+    fn noise(count: usize) -> impl Iterator<Item = i32> {
+        let step = |state: &u64| {
+            Some(
+                state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407),
+            )
+        };
+        std::iter::successors(Some(7), step).map(|state| (state >> 32) as i32).skip(1).take(count)
+    }
+
+    fn numbers(count: usize) -> Vec<f64> {
+        noise(count).map(|value| f64::from(value) / f64::from(1 << 20)).collect()
+    }
+
+    /// All that this processor has, the portable way first.
+    fn ways() -> Vec<Instructions> {
+        let mut ways = vec![Instructions::Portable];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
+                ways.push(Instructions::Avx2);
+            }
+            if Instructions::best() == Instructions::Avx512 {
+                ways.push(Instructions::Avx512);
+            }
+        }
+        ways
+    }
+
+    #[test]
+    fn all_instructions_give_the_same_bits() {
+        for height in [8, 16, 24, 248] {
+            for columns in [1, 2, 3, 4, 7, 16, 37] {
+                for outputs in [0, 1, 2, 5, 6, 7, 10, 11, 12, 13, 25] {
+                    let values: Vec<i32> = noise(columns * height).collect();
+                    let units = numbers(columns);
+                    let (weights, rows) = (numbers(columns * outputs), numbers(outputs * height));
+                    let found = ways().into_iter().map(|way| {
+                        let mut there = numbers(outputs * height);
+                        add_outputs_with(
+                            way, &values, height, &units, &weights, outputs, &mut there,
+                        );
+                        let mut back = numbers(outputs * columns);
+                        add_inputs_with(way, &values, height, &units, &rows, outputs, &mut back);
+                        there.iter().chain(&back).map(|sum| sum.to_bits()).collect::<Vec<_>>()
+                    });
+                    let found: Vec<_> = found.collect();
+                    for (way, other) in found.iter().enumerate() {
+                        assert!(*other == found[0], "{way}: {height} x {columns}, {outputs}");
+                    }
+                }
             }
         }
     }

@@ -1,0 +1,285 @@
+//! Panels: a block of rows of U, copied so that the elements of W neighbouring columns in a row are neighbours in
+//! memory, too.
+//!
+//! A tile of R, 3 W x W elements in registers, is the product of three panels with a fourth. Both factors are columns of
+//! U, so one copy serves as both; only weights need a second one, into which they are multiplied. Tiles above
+//! the diagonal are left out.
+//!
+//! Functions that are to be compiled for an instruction set are always inlined into one that asks for it, and
+//! hand no closures to iterators: a closure would inherit the instruction set and therefore not be
+//! inlined into the iterator, which does not have it.
+#![allow(unsafe_code)]
+
+use faer::{MatMut, MatRef, Par};
+use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+use std::ops::Range;
+use std::sync::Mutex;
+
+/// At most this many rows of U make a block. With AVX2, three panels (24 KB) stay in the L1 cache while
+/// others pass by. 128 cost some 5 % (R is read and written twice as often), 384 gain nothing.
+const DEPTH: usize = 256;
+/// At most this many columns of R make the work of a thread at a time: their panels (288 KB)
+/// stay in the L2 cache while all others pass by. 96 and 192 differ by less than the noise.
+const WIDTH: usize = 144;
+/// Small blocks are packed together until the panels take this many numbers, which saves threads
+/// that wait for each other.
+const SCRATCH: usize = 1 << 19;
+/// The number of columns that a thread packs at a time, some ten microseconds of work.
+const GROUP: usize = 64;
+/// Panels begin at multiples of this many bytes: a load across cache lines takes twice as long.
+const LINE: usize = 64;
+
+/// The elements of a row in a panel: neighbours in a row of U.
+pub(super) type Lanes<const W: usize> = [f64; W];
+/// Sums of products, column by column, `V` times [`Lanes`] each.
+pub(super) type Tile<const W: usize, const V: usize> = [[Lanes<W>; V]; W];
+
+/// What an instruction set does.
+///
+/// # Safety
+/// All functions but [`Kernel::detected`] may be called on processors only that have been asked by it. `dot` and `dot3` demand
+/// besides that all panels have the same length.
+pub(super) unsafe trait Kernel<const W: usize> {
+    /// Whether this processor has the instructions.
+    fn detected() -> bool;
+    /// [`pack`] with these instructions.
+    unsafe fn pack(
+        plain: &mut [Lanes<W>],
+        weighted: Option<(&mut [Lanes<W>], &[f64])>,
+        from: &[&[f64]],
+        rows: Range<usize>,
+    );
+    /// [`multiply`] with these instructions.
+    unsafe fn multiply(
+        left: Block<'_, W>,
+        right: Block<'_, W>,
+        first: usize,
+        into: &mut [&mut [f64]],
+    );
+    /// W rows of W columns.
+    unsafe fn transpose(columns: [&[f64; W]; W], rows: &mut [Lanes<W>; W]);
+    /// The products of one or two panels with another.
+    unsafe fn dot<const V: usize>(a: [&[Lanes<W>]; V], b: &[Lanes<W>]) -> Tile<W, V>;
+    /// The products of three panels with another, in which the time goes.
+    #[inline(always)]
+    unsafe fn dot3(a: [&[Lanes<W>]; 3], b: &[Lanes<W>]) -> Tile<W, 3> {
+        // SAFETY: as the caller's.
+        unsafe { Self::dot(a, b) }
+    }
+}
+
+/// R += U' diag(weights) U for matrices that are not empty and whose columns are contiguous. Does nothing and returns
+/// false if the processor does not have the instructions.
+pub(super) fn add<K: Kernel<W>, const W: usize>(
+    r: MatMut<'_, f64>,
+    u: MatRef<'_, f64>,
+    weights: Option<&[f64]>,
+    par: Par,
+) -> bool {
+    if !K::detected() {
+        return false;
+    }
+    let (n, nodes) = u.shape();
+    let from: Vec<&[f64]> =
+        u.col_iter().filter_map(|c| Some(c.try_as_col_major()?.as_slice())).collect();
+    let mut into: Vec<&mut [f64]> =
+        r.col_iter_mut().filter_map(|c| Some(c.try_as_col_major_mut()?.as_slice_mut())).collect();
+
+    let panels = nodes.div_ceil(W);
+    let blocks = n.div_ceil(DEPTH);
+    let depth = n.div_ceil(blocks);
+    let size = depth * panels;
+    let together = (SCRATCH / (size * W)).clamp(1, blocks);
+    let mut plain = vec![0.0; together * size * W + LINE / 8];
+    let mut weighted = vec![0.0; if weights.is_some() { plain.len() } else { 0 }];
+    let (plain, weighted) = (lanes::<W>(&mut plain), lanes::<W>(&mut weighted));
+    // The columns get shorter, so work handed out in order ends evenly if it is fine enough.
+    let width = nodes.div_ceil(8 * par.degree()).next_multiple_of(3 * W).min(WIDTH);
+    let width = if par.degree() == 1 { WIDTH } else { width };
+
+    for first in (0..blocks).step_by(together) {
+        let count = together.min(blocks - first);
+        let rows = |block: usize| {
+            let start = (first + block) * depth;
+            start..n.min(start + depth)
+        };
+        let group = GROUP / W;
+        let mut weighted_groups = weighted.chunks_mut(group * depth);
+        let groups = plain[..count * size].chunks_mut(group * depth).enumerate();
+        let groups = groups.map(|(g, plain)| (g * group, plain, weighted_groups.next()));
+        share(par, groups, |(index, plain, weighted)| {
+            let mut weighted = weighted.map(|weighted| weighted.chunks_mut(depth));
+            for (index, plain) in (index..).zip(plain.chunks_mut(depth)) {
+                let (rows, node) = (rows(index / panels), index % panels * W);
+                let from = &from[node..nodes.min(node + W)];
+                let weights = weights.map(|weights| &weights[rows.clone()]);
+                let weighted = weighted.as_mut().and_then(Iterator::next).zip(weights);
+                // SAFETY: the instructions were detected at the top of this function.
+                unsafe { K::pack(plain, weighted, from, rows) };
+            }
+        });
+
+        let left = &*plain;
+        let right = if weights.is_some() { &*weighted } else { left };
+        share(par, into.chunks_mut(width).enumerate(), |(chunk, into)| {
+            for block in 0..count {
+                let [left, right] = [left, right].map(|side| Block {
+                    lanes: &side[block * size..][..size],
+                    depth,
+                    rows: rows(block).len(),
+                });
+                // SAFETY: as above.
+                unsafe { K::multiply(left, right, chunk * width / W, into) };
+            }
+        });
+    }
+    true
+}
+
+/// The numbers from the first multiple of [`LINE`] bytes on, for which there is room.
+fn lanes<const W: usize>(numbers: &mut [f64]) -> &mut [Lanes<W>] {
+    let skipped = numbers.as_ptr().align_offset(LINE).min(numbers.len());
+    numbers[skipped..].as_chunks_mut().0
+}
+
+/// Hands the items out to the threads, one after the other.
+fn share<T: Send>(par: Par, items: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
+    if par.degree() <= 1 {
+        return items.for_each(work);
+    }
+    let items = Mutex::new(items);
+    let next = || items.lock().ok().and_then(|mut items| items.next());
+    let run = || std::iter::from_fn(next).for_each(&work);
+    rayon::scope(|scope| {
+        for _ in 1..par.degree() {
+            scope.spawn(|_| run());
+        }
+        run();
+    });
+}
+
+/// Packs up to W columns; zeros stand for missing ones.
+///
+/// # Safety
+/// The processor has the instructions of `K`.
+#[inline(always)]
+pub(super) unsafe fn pack<K: Kernel<W>, const W: usize>(
+    plain: &mut [Lanes<W>],
+    weighted: Option<(&mut [Lanes<W>], &[f64])>,
+    from: &[&[f64]],
+    rows: Range<usize>,
+) {
+    static ZEROS: [f64; DEPTH] = [0.0; DEPTH];
+    let count = rows.len();
+    let mut columns = [&ZEROS[..count]; W];
+    for (column, from) in columns.iter_mut().zip(from) {
+        *column = &from[rows.clone()];
+    }
+    let (squares, rest) = plain[..count].as_chunks_mut::<W>();
+    let start = squares.len() * W;
+    let mut parts = [&[0.0; W]; W];
+    for (index, square) in squares.iter_mut().enumerate() {
+        for (part, column) in parts.iter_mut().zip(&columns) {
+            *part = &column.as_chunks::<W>().0[index];
+        }
+        // SAFETY: as the caller's.
+        unsafe { K::transpose(parts, square) };
+    }
+    for (row, lanes) in rest.iter_mut().enumerate() {
+        for (lane, column) in lanes.iter_mut().zip(&columns) {
+            *lane = column[start + row];
+        }
+    }
+    if let Some((weighted, weights)) = weighted {
+        for ((into, lanes), weight) in weighted.iter_mut().zip(&*plain).zip(weights) {
+            for (into, lane) in into.iter_mut().zip(lanes) {
+                *into = weight * lane;
+            }
+        }
+    }
+}
+
+/// The panels of one block of rows.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a, const W: usize> {
+    lanes: &'a [Lanes<W>],
+    /// The distance between panels, not less than the number of rows.
+    depth: usize,
+    rows: usize,
+}
+
+impl<'a, const W: usize> Block<'a, W> {
+    fn panel(&self, index: usize) -> &'a [Lanes<W>] {
+        &self.lanes[index * self.depth..][..self.rows]
+    }
+}
+
+/// Adds to the columns `into` of R, which begin with the panel `first`, all that is not above the
+/// diagonal.
+///
+/// # Safety
+/// The processor has the instructions of `K`.
+#[inline(always)]
+pub(super) unsafe fn multiply<K: Kernel<W>, const W: usize>(
+    left: Block<'_, W>,
+    right: Block<'_, W>,
+    first: usize,
+    into: &mut [&mut [f64]],
+) {
+    let panels = left.lanes.len() / left.depth;
+    for i in (first..panels).step_by(3) {
+        for (j, into) in (first..i + 3).zip(into.chunks_mut(W)) {
+            let (top, b) = (i.max(j), right.panel(j));
+            // Elements of R, which are far away (in memory, often) but not needed before their tile is finished:
+            // worth 5 %.
+            for column in &*into {
+                for place in (0..3 * W).step_by(8).chain([3 * W - 1]) {
+                    prefetch(&column[W * top..], place);
+                }
+            }
+            let a = |v| left.panel(top + v);
+            // SAFETY: the caller vouches for the instructions; all panels of a block have as many rows.
+            unsafe {
+                match panels.min(i + 3).saturating_sub(top) {
+                    3 => store(into, W * top, top == j, &K::dot3([a(0), a(1), a(2)], b)),
+                    2 => store(into, W * top, top == j, &K::dot([a(0), a(1)], b)),
+                    1 => store(into, W * top, top == j, &K::dot([a(0)], b)),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// Asks for what stands so many places after the first one.
+#[inline(always)]
+#[allow(unused_unsafe)] // a safe function in recent versions of Rust only
+pub(super) fn prefetch<T>(from: &[T], ahead: usize) {
+    // SAFETY: a prefetch may be given any address.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(from.as_ptr().wrapping_add(ahead).cast()) };
+}
+
+/// Adds a tile to up to W columns of R, which may end before the tile does.
+#[inline(always)]
+fn store<const W: usize, const V: usize>(
+    into: &mut [&mut [f64]],
+    row: usize,
+    diagonal: bool,
+    tile: &Tile<W, V>,
+) {
+    for (c, (column, sums)) in into.iter_mut().zip(tile).enumerate() {
+        let column = &mut column[row..];
+        if !diagonal && column.len() >= W * V {
+            for (into, sums) in column.as_chunks_mut::<W>().0.iter_mut().zip(sums) {
+                for (into, sum) in into.iter_mut().zip(sums) {
+                    *into += sum;
+                }
+            }
+        } else {
+            let start = if diagonal { c } else { 0 };
+            for (i, into) in column.iter_mut().enumerate().take(W * V).skip(start) {
+                *into += sums[i / W][i % W];
+            }
+        }
+    }
+}
