@@ -5,7 +5,7 @@
 //! 24 x 8 elements with AVX-512, 12 x 4 with AVX2.
 //!
 //! * Memory: U is neither changed nor copied as a whole. The panels of a block take up to
-//!   256 L numbers, twice that with weights (20 MB for L = 5100).
+//!   384 L numbers, twice that with weights (31 MB for L = 5100).
 //! * Reproducibility: an element of R is a sum of fused multiply-adds over each block of rows, in
 //!   order, whatever its tile. The blocks depend on the number of rows alone. So the bits depend
 //!   neither on the number of threads nor on which of the two instruction sets there is.

@@ -71,7 +71,7 @@ unsafe impl Kernel<8> for Tiles {
     }
 
     /// Twenty-four sums, three times eight elements of `a` and an element of `b` are in registers, of which there are
-    /// thirty-two (without AVX512VL the compiler uses seventeen). Four panels of 256 rows are more than the
+    /// thirty-two (without AVX512VL the compiler uses seventeen). Four panels of 384 rows are more than the
     /// L1 cache holds, so it is asked for what comes next: worth 5 %.
     #[target_feature(enable = "avx512f,avx512vl")]
     #[inline]

@@ -15,10 +15,10 @@ use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// At most this many rows of U make a block. With AVX2, three panels (24 KB) stay in the L1 cache while
-/// others pass by. 128 cost some 5 % (R is read and written twice as often), 384 gain nothing.
-const DEPTH: usize = 256;
-/// At most this many columns of R make the work of a thread at a time: their panels (288 KB)
+/// At most this many rows of U make a block. With AVX2, three panels (36 KB) stay near while
+/// others pass by. 128 cost some 5 % (R is read and written more often), 256 some 5 % with AVX-512 and 5100 nodes.
+const DEPTH: usize = 384;
+/// At most this many columns of R make the work of a thread at a time: their panels (432 KB)
 /// stay in the L2 cache while all others pass by. 96 and 192 differ by less than the noise.
 const WIDTH: usize = 144;
 /// Small blocks are packed together until the panels take this many numbers, which saves threads
