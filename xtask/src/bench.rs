@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: figures that compare the library with others, on the machine at hand.
 
+mod broad;
 mod document;
 mod figures;
 mod scale;
@@ -40,7 +41,10 @@ robust: the same network with 20 % wrong labels and the loss correntropy, to the
 against itself with a limit of memory, and against two steps of the paper's iteration in NumPy (xtask/bench/mnist.py).
 With --to-the-end NumPy goes on for 12 steps, some minutes, from what the library found, and outputs are compared.
 
-small: the same for the small sets with 300 nodes (examples/small_fits.rs, xtask/bench/small.py), one thread.
+broad: other broad learners (tbls, rvfln) on MNIST with 1000 enhancement nodes, clean and with 20 % wrong labels
+(examples/mnist.rs, xtask/bench/broad.py).
+
+small: robust fits of the small sets with 300 nodes (examples/small_fits.rs, xtask/bench/small.py), one thread.
 
 updates: 10 000 rows to 20 000 at 5100 nodes (examples/sample_updates.rs) against the paper's formula, which
 carries an inverse (xtask/bench/updates.py).
@@ -88,7 +92,7 @@ OPTIONS of the last four, if one of them is named alone, among others:
   --binary B    this broadlearn command; without it, the release build is made and used
   --data D      the folder of the data sets; data/ unless given, and after it BROADLEARN_DATA
 
-The data of mnist, robust, updates and increments are mnist_train.npz and mnist_test.npz in BROADLEARN_DATA or data/:
+The data of mnist, robust, broad, updates and increments are mnist_train.npz and mnist_test.npz in BROADLEARN_DATA or data/:
 `cargo xtask data mnist`.";
 
 /// The benchmarks in Python that bring their own options, and keep and tell their results themselves.
@@ -105,10 +109,11 @@ struct Bench {
 }
 
 /// All of them but the scripts, in the order in which they are run: what the machine can do is known first.
-const BENCHES: [Bench; 11] = [
+const BENCHES: [Bench; 12] = [
     Bench { name: "kernels", measure: speed::measure_kernels, tell: speed::tell_kernels },
     Bench { name: "mnist", measure: speed::measure_mnist, tell: speed::tell_mnist },
     Bench { name: "robust", measure: speed::measure_robust, tell: speed::tell_robust },
+    Bench { name: "broad", measure: broad::measure, tell: broad::tell },
     Bench { name: "small", measure: speed::measure_small, tell: speed::tell_small },
     Bench { name: "updates", measure: speed::measure_updates, tell: speed::tell_updates },
     Bench { name: "rows", measure: speed::measure_rows, tell: speed::tell_rows },

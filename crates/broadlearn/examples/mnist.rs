@@ -1,8 +1,8 @@
-//! MNIST with 10 x 10 feature and 5000 enhancement nodes: seconds of every phase, accuracy, memory.
+//! MNIST with 10 x 10 feature and 5000 enhancement nodes, or N: seconds of every phase, accuracy, memory.
 //! `cargo xtask bench mnist` runs it against NumPy; `docs/benchmarks.md` has the table.
 //!
 //! ```sh
-//! cargo run --release --example mnist -- DATA [--wrong SHARE] [--sigma F] [--solver auto|direct|iterative]
+//! cargo run --release --example mnist -- DATA [--nodes N] [--wrong SHARE] [--sigma F] [--solver auto|direct|iterative]
 //!     [--tolerance F] [--memory BYTES] [--model FILE] [--stages]
 //! ```
 //!
@@ -37,7 +37,7 @@ fn main() -> Result<()> {
     let mut settings = Settings::recipe(Recipe::Classic)
         .feature_groups(10)
         .feature_nodes(10)
-        .enhancement_nodes(5000)
+        .enhancement_nodes(options.nodes)
         .input_scaling(Scaling::RowZScore)
         .stop(options.tolerance, 200)
         .solver(options.solver)
@@ -102,6 +102,7 @@ fn main() -> Result<()> {
 
 struct Options {
     folder: PathBuf,
+    nodes: usize,
     wrong: f64,
     sigma: Option<f64>,
     tolerance: f64,
@@ -115,6 +116,7 @@ impl Options {
     fn read() -> Result<Self> {
         let mut options = Self {
             folder: "data".into(),
+            nodes: 5000,
             wrong: 0.0,
             sigma: None,
             tolerance: 1e-6,
@@ -134,6 +136,7 @@ impl Options {
                 text.parse().map_err(|_| Error::setting("option", text).expected("a number"))
             }
             match argument.as_str() {
+                "--nodes" => options.nodes = number(&value()?)?,
                 "--wrong" => options.wrong = number(&value()?)?,
                 "--sigma" => options.sigma = Some(number(&value()?)?),
                 "--tolerance" => options.tolerance = number(&value()?)?,

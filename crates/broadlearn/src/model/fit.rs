@@ -25,6 +25,7 @@ use crate::solve::{
 };
 use crate::state::{NormalEquations, StateRows};
 use faer::{Mat, MatRef};
+use rayon::prelude::*;
 
 /// The relative error of the outputs that the choice of an equivalent system may bring.
 pub(super) const PRECISION: f64 = 1e-9;
@@ -112,21 +113,7 @@ impl CheckedSettings {
         let decision = self.decide(x, y.as_ref(), user, task, observer)?;
         decision.settings.network.check_memory(x.ncols())?;
         let scaled = Scaled { rows: kept.rows(), y: y.as_ref(), target_scaler: &target_scaler };
-        let count = decision.settings.members;
-        let mut members = Vec::with_capacity(count);
-        // Which rows are to be believed does not depend on the member.
-        let mut believed = None;
-        for place in 0..count {
-            let seed = member_seed(self.seed, place);
-            let mut observer = naming(observer, place, count);
-            let schema = schema.clone();
-            let (member, weights) =
-                decision.member(seed, &scaled, schema, believed.take(), &mut observer)?;
-            let loss = member.report.loss;
-            believed =
-                weights.filter(|_| member.report.cross_fitted).map(|weights| (loss, weights));
-            members.push(member);
-        }
+        let mut members = decision.members(self.seed, &scaled, &schema, observer)?;
         members[0].report.candidates = decision.candidates;
         members[0].report.networks = decision.networks;
         let model = Model { members, calibration: None, continuation: None };
@@ -142,7 +129,50 @@ struct Scaled<'a> {
     target_scaler: &'a Scaler,
 }
 
+/// The state of networks that are fitted at the same time, at most: numbers of all threads.
+const MOST_NUMBERS: usize = 1 << 25;
+
 impl Decision {
+    /// All networks. Which rows are to be believed does not depend on the member, so once the first has found it out
+    /// the others need not wait for each other.
+    fn members(
+        &self,
+        seed: u64,
+        scaled: &Scaled<'_>,
+        schema: &Schema,
+        observer: &mut Observer<'_>,
+    ) -> Result<Vec<Member>> {
+        let count = self.settings.members;
+        let mut members = Vec::with_capacity(count);
+        let mut believed = None;
+        for place in 0..count {
+            let mut observer = naming(observer, place, count);
+            let numbers =
+                scaled.y.nrows() * members.first().map_or(0, |first: &Member| first.map.width());
+            if numbers * rayon::current_num_threads() <= MOST_NUMBERS
+                && let Some(believed) = &believed
+            {
+                report(&mut observer, "building the network", 0, None)?;
+                let others = (place..count).into_par_iter().map(|place| {
+                    let seed = member_seed(seed, place);
+                    let believed = Some(Clone::clone(believed));
+                    self.member(seed, scaled, schema.clone(), believed, &mut unobserved)
+                });
+                let others: Vec<(Member, Option<Vec<f64>>)> = others.collect::<Result<_>>()?;
+                members.extend(others.into_iter().map(|(member, _)| member));
+                break;
+            }
+            let seed = member_seed(seed, place);
+            let (member, weights) =
+                self.member(seed, scaled, schema.clone(), believed.take(), &mut observer)?;
+            let loss = member.report.loss;
+            believed =
+                weights.filter(|_| member.report.cross_fitted).map(|weights| (loss, weights));
+            members.push(member);
+        }
+        Ok(members)
+    }
+
     /// One network, fitted with these sample weights, or else with those of its own cross-fit; and the
     /// sample weights.
     fn member(

@@ -126,8 +126,10 @@ impl Sample<'_> {
             report(observer, "choosing the network", round, None)?;
             round += 1;
             let small: Vec<usize> = sizes.iter().copied().filter(|&size| size <= cap).collect();
-            for (design, ridges, likely) in &open {
-                let found = self.trials(*design, &designs[*design], &small, ridges, *likely)?;
+            let found = self.side_by_side(cap, &open, |(design, ridges, likely)| {
+                self.trials(*design, &designs[*design], &small, ridges, *likely)
+            })?;
+            for ((design, ..), found) in open.iter().zip(found) {
                 trials.retain(|trial| trial.design != *design || trial.nodes > cap);
                 trials.extend(found);
             }

@@ -58,18 +58,25 @@ impl CheckedSettings {
         if sample.judge() == Judge::Residuals && self.criterion != Criterion::Squared {
             sample.beware(&closed, CAUTIOUS_RIDGE)?;
         }
-        let mut leaders: Vec<(Self, Trial)> = Vec::new();
-        let mut likely = USUAL_RIDGE;
+        let mut designs: Vec<Self> = Vec::new();
         for fan_in in self.fan_ins(rows, inputs) {
             // Nodes that read few inputs may have steps.
             let gains = if fan_in.is_some() { &GAINS[1..] } else { &GAINS[..GAINS.len() - 1] };
-            for &gain in gains {
-                let design = closed.clone().with_gain(gain).with_fan_in(fan_in);
-                let trials = sample.trials(0, &design, &[nodes], &ridges, likely)?;
-                likely = trials.first().map_or(likely, |trial| trial.ridge);
-                leaders.extend(trials.into_iter().map(|trial| (design.clone(), trial)));
-            }
+            let design = |&gain: &f64| closed.clone().with_gain(gain).with_fan_in(fan_in);
+            designs.extend(gains.iter().map(design));
         }
+        // What ridge suits the first design is near to what suits the others.
+        let (first, others) = designs.split_at(1);
+        let mut trials = vec![sample.trials(0, &first[0], &[nodes], &ridges, USUAL_RIDGE)?];
+        let likely = trials[0].first().map_or(USUAL_RIDGE, |trial| trial.ridge);
+        trials.extend(sample.side_by_side(nodes, others, |design| {
+            sample.trials(0, design, &[nodes], &ridges, likely)
+        })?);
+        let leaders: Vec<(Self, Trial)> = designs
+            .iter()
+            .zip(trials)
+            .flat_map(|(design, trials)| trials.into_iter().map(|trial| (design.clone(), trial)))
+            .collect();
         let Some(plain) = best(&leaders).cloned() else { return Ok((self.clone(), ridges)) };
         let weighted = sample.with_relevance(&leaders, &[nodes], &ridges, ROUNDS)?;
         let (chosen, trial) = best(&weighted).cloned().unwrap_or(plain);
@@ -122,16 +129,16 @@ impl Sample<'_> {
         ridges: &[f64],
         rounds: usize,
     ) -> Result<Option<Weighted>> {
-        let mut found: Vec<Weighted> = Vec::new();
-        for (origin, (design, trial)) in leaders.iter().enumerate() {
-            let designs = self.once_more(design, trial, sizes, ridges, &SHARPNESS[..1])?;
-            found.push(Weighted { origin, designs });
-        }
+        let most = sizes.iter().copied().max().unwrap_or(0);
+        let found = self.side_by_side(most, leaders, |(design, trial)| {
+            self.once_more(design, trial, sizes, ridges, &SHARPNESS[..1])
+        })?;
+        let found = found.into_iter().enumerate();
+        let found = found.map(|(origin, designs)| Weighted { origin, designs });
         let score = |weighted: &Weighted| {
             best(&weighted.designs).map_or(f64::INFINITY, |(_, trial)| trial.score)
         };
-        let Some(mut latest) = found.into_iter().min_by(|a, b| score(a).total_cmp(&score(b)))
-        else {
+        let Some(mut latest) = found.min_by(|a, b| score(a).total_cmp(&score(b))) else {
             return Ok(None);
         };
         let origin = latest.origin;
@@ -161,7 +168,7 @@ impl Sample<'_> {
         let mut gains = neighbours(&GAINS, gain);
         // Fewer inputs carry larger gains.
         gains.retain(|other| enhancement.relevance.is_some() || *other >= gain);
-        let mut found = Vec::new();
+        let mut designs = Vec::new();
         for relevance in powers.iter().filter_map(|&power| relevance(&slopes, power)) {
             for &gain in &gains {
                 let mut design = design.clone().with_gain(gain);
@@ -169,12 +176,18 @@ impl Sample<'_> {
                 if self.judge() == Judge::Classes {
                     design.network.features = Features::RelevantInputs;
                 }
-                let near = neighbours(ridges, trial.ridge);
-                let trials = self.trials(0, &design, sizes, &near, trial.ridge)?;
-                found.extend(trials.into_iter().map(|trial| (design.clone(), trial)));
+                designs.push(design);
             }
         }
-        Ok(found)
+        let near = neighbours(ridges, trial.ridge);
+        let most = sizes.iter().copied().max().unwrap_or(0);
+        let found = self.side_by_side(most, &designs, |design| {
+            self.trials(0, design, sizes, &near, trial.ridge)
+        })?;
+        let found = designs.into_iter().zip(found).flat_map(|(design, trials)| {
+            trials.into_iter().map(move |trial| (design.clone(), trial))
+        });
+        Ok(found.collect())
     }
 
     /// Whether relevances that come of one half of the rows help the other half. They begin with the

@@ -15,6 +15,7 @@ use crate::solve::system::System;
 use crate::solve::{Loss, NetworkCandidate};
 use crate::state::{NormalEquations, StateRows};
 use faer::{Accum, Mat, MatRef};
+use rayon::prelude::*;
 
 /// Rows for which slopes are averaged.
 const SLOPE_ROWS: usize = 1000;
@@ -111,7 +112,25 @@ pub(super) fn least<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Option<&
     trials.into_iter().min_by(|a, b| a.score.total_cmp(&b.score))
 }
 
+/// State that is held at the same time, at most: numbers of all threads.
+const MOST_NUMBERS: usize = 1 << 25;
+
 impl<'a> Sample<'a> {
+    /// What is found about each of these, in order: at the same time, unless networks of so many nodes are so large that
+    /// memory would not hold several, and threads are better used within each.
+    pub(super) fn side_by_side<T: Sync, R: Send>(
+        &self,
+        nodes: usize,
+        items: &[T],
+        find: impl Fn(&T) -> Result<R> + Send + Sync,
+    ) -> Result<Vec<R>> {
+        let numbers = 2 * self.y.nrows() * (self.x.ncols() + nodes);
+        match numbers * rayon::current_num_threads() <= MOST_NUMBERS {
+            true => items.par_iter().map(find).collect(),
+            false => items.iter().map(find).collect(),
+        }
+    }
+
     pub(super) fn new(
         x: MatRef<'a, f64>,
         y: MatRef<'_, f64>,
