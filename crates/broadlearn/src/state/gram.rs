@@ -46,15 +46,28 @@ pub(crate) fn add(
         Some(weights) => Some(weights.iter().map(|weight| factor * weight).collect()),
         None => (factor != 1.0).then(|| vec![factor; rows]),
     };
-    #[cfg(target_arch = "x86_64")]
-    if r.row_stride() == 1 && u.row_stride() == 1 {
-        if panels::add::<avx512::Tiles, 8>(r.rb_mut(), u, weights.as_deref(), par)
-            || panels::add::<avx2::Tiles, 4>(r.rb_mut(), u, weights.as_deref(), par)
-        {
-            return;
-        }
+    if !add_by_tiles(r.rb_mut(), u, weights.as_deref(), par) {
+        add_portable(r, u, weights.as_deref(), par);
     }
-    add_portable(r, u, weights.as_deref(), par);
+}
+
+/// Does nothing and returns false if the processor has no kernels or the matrices are not column-major.
+#[cfg(target_arch = "x86_64")]
+fn add_by_tiles(
+    mut r: MatMut<'_, f64>,
+    u: MatRef<'_, f64>,
+    weights: Option<&[f64]>,
+    par: Par,
+) -> bool {
+    r.row_stride() == 1
+        && u.row_stride() == 1
+        && (panels::add::<avx512::Tiles, 8>(r.rb_mut(), u, weights, par)
+            || panels::add::<avx2::Tiles, 4>(r, u, weights, par))
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn add_by_tiles(_: MatMut<'_, f64>, _: MatRef<'_, f64>, _: Option<&[f64]>, _: Par) -> bool {
+    false
 }
 
 fn add_portable(r: MatMut<'_, f64>, u: MatRef<'_, f64>, weights: Option<&[f64]>, par: Par) {
