@@ -3,6 +3,7 @@
 mod broad;
 mod document;
 mod figures;
+mod own;
 mod scale;
 mod speed;
 
@@ -117,11 +118,11 @@ const BENCHES: [Bench; 12] = [
     Bench { name: "small", measure: speed::measure_small, tell: speed::tell_small },
     Bench { name: "updates", measure: speed::measure_updates, tell: speed::tell_updates },
     Bench { name: "rows", measure: speed::measure_rows, tell: speed::tell_rows },
-    Bench { name: "increments", measure: measure_increments, tell: tell_own },
+    Bench { name: "increments", measure: own::measure_increments, tell: own::tell_increments },
     Bench { name: "scale", measure: scale::measure, tell: scale::tell },
     Bench { name: "prediction", measure: speed::measure_prediction, tell: speed::tell_prediction },
-    Bench { name: "digits", measure: measure_digits, tell: tell_own },
-    Bench { name: "robustness", measure: measure_robustness, tell: tell_own },
+    Bench { name: "digits", measure: own::measure_digits, tell: own::tell_digits },
+    Bench { name: "robustness", measure: own::measure_robustness, tell: own::tell_robustness },
 ];
 
 /// What was asked for.
@@ -261,34 +262,6 @@ fn one(bench: &Bench, options: &Options) -> Result<()> {
 fn load_average() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
-}
-
-/// A program that prints its tables itself.
-fn own_words(command: &mut Command, options: &Options, threads: usize) -> Result<Rounds> {
-    let (found, lines) = figures(command)?;
-    let text = lines.into_iter().filter(|line| line.starts_with('|') || line.is_empty()).collect();
-    let programs = [("broadlearn".to_owned(), vec![found])].into();
-    Ok(Rounds { threads, load: options.load, programs, text })
-}
-
-fn tell_own(rounds: &Rounds, _: Option<Machine>) -> Told {
-    Told { text: rounds.text.join("\n").trim().to_owned(), picture: None }
-}
-
-fn measure_increments(options: &Options) -> Result<Rounds> {
-    let (folder, threads) = (mnist_folder()?, options.threads(None));
-    let mut command = figures::ours(&example_of("broadlearn-paper", "increments")?, threads);
-    own_words(command.arg(folder).arg(options.runs.to_string()), options, threads)
-}
-
-fn measure_digits(options: &Options) -> Result<Rounds> {
-    own_words(&mut Command::new(example("lost_digits")?), options, 1)
-}
-
-fn measure_robustness(options: &Options) -> Result<Rounds> {
-    let folder = data::folder()?.context("no data: run `cargo xtask data` first")?;
-    let mut command = Command::new(example("robustness")?);
-    own_words(command.arg(folder).arg(options.runs.to_string()), options, options.threads(None))
 }
 
 /// Builds an example of the library for release; where it is.

@@ -94,7 +94,10 @@ fn main() -> Result<()> {
             excesses.push((label.to_owned(), task, excess, automatic - ridge));
         }
     }
-    println!();
+    println!(
+        "\n| spoilt | task | sets | excess: median | mean | largest | worse than ridge at most by |"
+    );
+    println!("|---|---|---|---|---|---|---|");
     for label in ["0 %", "20 %", "40 %", "shift 40 %"] {
         for task in [Task::Regression, Task::Classification] {
             let mut found: Vec<f64> = excesses
@@ -114,8 +117,9 @@ fn main() -> Result<()> {
             let mean = found.iter().sum::<f64>() / found.len() as f64;
             let (median, most) = (found[found.len() / 2], found[found.len() - 1]);
             println!(
-                "{label}, {}: excess median {median:.1}, mean {mean:.1}, largest {most:.1}; at most {worse:.2} worse than ridge",
-                task.name()
+                "| {label} | {} | {} | {median:.1} | {mean:.1} | {most:.1} | {worse:.2} |",
+                task.name(),
+                found.len()
             );
         }
     }
