@@ -49,10 +49,11 @@ pub(super) fn tell_digits(rounds: &Rounds, _: Option<Machine>) -> Told {
         with_ridge.then(|| format!("{}, {}", cells[0], cells[2]))
     };
     let chart = Chart::new("Digits that updates lose")
-        .x_label("ridge: 0.1, 1e-3, 1e-5, 1e-7")
+        .x_label("ridge")
+        .categories(["1e-1", "1e-3", "1e-5", "1e-7"])
         .y_label("difference from a refit")
         .log_y();
-    told(rounds, with_lines(chart, &rounds.text, [8, 4], name, 1.0))
+    told(rounds, with_lines(chart, &rounds.text, [8, 4], name, 0.0))
 }
 
 /// By how much the automatic choice is worse than the best in hindsight, by share of wrong targets.
