@@ -12,6 +12,7 @@
 
 use faer::{MatMut, MatRef, Par};
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -89,10 +90,13 @@ pub(super) fn add<K: Kernel<W>, const W: usize>(
     let blocks = n.div_ceil(DEPTH);
     let depth = n.div_ceil(blocks);
     let size = depth * panels;
-    let together = (SCRATCH / (size * W)).clamp(1, blocks);
-    let mut plain = vec![0.0; together * size * W + LINE / 8];
-    let mut weighted = vec![0.0; if weights.is_some() { plain.len() } else { 0 }];
-    let (plain, weighted) = (lanes::<W>(&mut plain), lanes::<W>(&mut weighted));
+    // One thread waits for nobody, and panels of one block stay near.
+    let together = if par.degree() == 1 { 1 } else { (SCRATCH / (size * W)).clamp(1, blocks) };
+    let needed = together * size * W + LINE / 8;
+    let copies = if weights.is_some() { 2 } else { 1 };
+    let mut scratch = Scratch::of(copies * needed);
+    let (plain, weighted) = scratch.numbers().split_at_mut(needed);
+    let (plain, weighted) = (lanes::<W>(plain), lanes::<W>(weighted));
     // The columns get shorter, so work handed out in order ends evenly if it is fine enough.
     let width = nodes.div_ceil(8 * par.degree()).next_multiple_of(3 * W).min(WIDTH);
     let width = if par.degree() == 1 { WIDTH } else { width };
@@ -134,6 +138,43 @@ pub(super) fn add<K: Kernel<W>, const W: usize>(
         });
     }
     true
+}
+
+/// Room for panels, which a thread keeps for its next product unless it is large: pages that the system has to clear
+/// take as long as a small product does.
+struct Scratch {
+    numbers: Vec<f64>,
+    needed: usize,
+}
+
+/// Numbers that a thread keeps, at most.
+const MOST_KEPT: usize = 1 << 19;
+
+thread_local! {
+    static KEPT: Cell<Vec<f64>> = const { Cell::new(Vec::new()) };
+}
+
+impl Scratch {
+    fn of(needed: usize) -> Self {
+        let mut numbers = KEPT.take();
+        if numbers.len() < needed {
+            numbers = vec![0.0; needed];
+        }
+        Self { numbers, needed }
+    }
+
+    /// They have any values.
+    fn numbers(&mut self) -> &mut [f64] {
+        &mut self.numbers[..self.needed]
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if self.numbers.len() <= MOST_KEPT {
+            KEPT.set(std::mem::take(&mut self.numbers));
+        }
+    }
 }
 
 /// The numbers from the first multiple of [`LINE`] bytes on, for which there is room.
@@ -178,23 +219,35 @@ pub(super) unsafe fn pack<K: Kernel<W>, const W: usize>(
     let (squares, rest) = plain[..count].as_chunks_mut::<W>();
     let start = squares.len() * W;
     let mut parts = [&[0.0; W]; W];
+    let (mut weighted, weights) = weighted.unzip();
     for (index, square) in squares.iter_mut().enumerate() {
         for (part, column) in parts.iter_mut().zip(&columns) {
             *part = &column.as_chunks::<W>().0[index];
         }
         // SAFETY: as the caller's.
         unsafe { K::transpose(parts, square) };
+        // At once, while the square is near.
+        if let (Some(weighted), Some(weights)) = (&mut weighted, weights) {
+            let rows = index * W..(index + 1) * W;
+            weigh(&mut weighted[rows.clone()], square, &weights[rows]);
+        }
     }
     for (row, lanes) in rest.iter_mut().enumerate() {
         for (lane, column) in lanes.iter_mut().zip(&columns) {
             *lane = column[start + row];
         }
     }
-    if let Some((weighted, weights)) = weighted {
-        for ((into, lanes), weight) in weighted.iter_mut().zip(&*plain).zip(weights) {
-            for (into, lane) in into.iter_mut().zip(lanes) {
-                *into = weight * lane;
-            }
+    if let (Some(weighted), Some(weights)) = (weighted, weights) {
+        weigh(&mut weighted[start..count], rest, &weights[start..]);
+    }
+}
+
+/// Rows times their weights.
+#[inline(always)]
+fn weigh<const W: usize>(into: &mut [Lanes<W>], rows: &[Lanes<W>], weights: &[f64]) {
+    for ((into, lanes), weight) in into.iter_mut().zip(rows).zip(weights) {
+        for (into, lane) in into.iter_mut().zip(lanes) {
+            *into = weight * lane;
         }
     }
 }
