@@ -5,7 +5,7 @@
 //! with the sample weights known so far, in closed form.
 
 use super::factor::Factor;
-use super::nested::{LEAST_FREEDOM, Nested, freedom};
+use super::nested::{LEAST_FREEDOM, freedom, outlooks};
 use super::system::System;
 use crate::error::Result;
 use crate::linalg::{parallelism, select_rows};
@@ -42,16 +42,16 @@ impl HonestWeights {
         if self.rows.len() < residuals.nrows() {
             residuals -= system.outputs(factor.solve(equations.p(), par).as_ref())?;
         }
-        let nested = Nested::new(&equations, &factor, u.as_ref(), par);
-        nested.visit(&[u.ncols()], par, |_, outputs, lengths| {
+        for outlook in outlooks(&equations, &factor, u.as_ref(), &[u.ncols()], par) {
             for (place, &row) in self.rows.iter().enumerate() {
-                let rest = freedom(self.weights[place], lengths[place]).unwrap_or(LEAST_FREEDOM);
+                let length = outlook.lengths[place];
+                let rest = freedom(self.weights[place], length).unwrap_or(LEAST_FREEDOM);
                 for column in 0..y.ncols() {
-                    let e = y[(place, column)] - outputs[(place, column)];
+                    let e = y[(place, column)] - outlook.outputs[(place, column)];
                     residuals[(row, column)] = e / rest;
                 }
             }
-        });
+        }
         Ok(residuals)
     }
 }

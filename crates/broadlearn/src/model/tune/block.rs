@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::linalg::{product, select_rows};
 use crate::solve::factor::Factor;
 use crate::solve::fixed_point::check_not_vanished;
-use crate::solve::nested::{Nested, freedom};
+use crate::solve::nested::{freedom, outlooks};
 use crate::solve::{Loss, RobustLoss};
 use crate::state::NormalEquations;
 use faer::{Accum, Mat, MatRef, Par};
@@ -253,20 +253,20 @@ impl Step {
             Some(test) => (&test.u, &test.y, test.user.as_deref()),
         };
         let u = u.subcols(0, self.equations.p().nrows());
-        let nested = Nested::new(&self.equations, &self.factor, u, par);
-        nested.visit(widths, par, |place, outputs, lengths| {
-            let Some(sum) = &mut sums[place] else { return };
+        let outlooks = outlooks(&self.equations, &self.factor, u, widths, par);
+        for (sums, outlook) in sums.iter_mut().zip(outlooks) {
+            let Some(sum) = sums else { continue };
             let left = |row: usize| match part.test {
                 Some(_) => Some(1.0),
                 None => {
                     let weight = self.weights.as_ref().map_or(1.0, |weights| weights[row]);
-                    freedom(weight, lengths[row])
+                    freedom(weight, outlook.lengths[row])
                 }
             };
-            if judge.add(sum, y.as_ref(), outputs, user, left).is_none() {
-                sums[place] = None;
+            if judge.add(sum, y.as_ref(), outlook.outputs.as_ref(), user, left).is_none() {
+                *sums = None;
             }
-        });
+        }
     }
 }
 
