@@ -69,6 +69,8 @@ const L1_STEPS: usize = 6;
 const ENOUGH: f64 = 1e-4;
 /// A path drops out if it is worse than the best by this many standard errors.
 const CLEARLY_WORSE: f64 = 2.5;
+/// Residuals that usually differ by less than this part of them are the same.
+const NO_DIFFERENCE: f64 = 0.03;
 /// A model that believes all rows must be better by this many standard errors to be believed.
 const CLEARLY_BETTER: f64 = 2.0;
 /// A wider kernel is preferred if it is not worse by more than this many standard errors: it believes
@@ -225,8 +227,30 @@ fn drop_out(racing: &mut Vec<Path>, weights: &[f64], judge: Judge, robust: bool)
                 })
         })
         .collect();
-    let mut stays = stays.into_iter();
-    racing.retain(|_| stays.next().unwrap_or(true));
+    // Of paths that lead to the same residuals, the one with the largest ridge stays, and that which does not trim.
+    let rank = |index: usize| (racing[index].ridge, racing[index].start != Start::Trimmed);
+    let superfluous = |index: usize| {
+        best[index].is_some_and(|(_, kernel)| {
+            let residuals = &racing[index].residuals[kernel];
+            (0..racing.len()).any(|other| {
+                let others = &racing[other].residuals[kernel];
+                stays[other] && rank(other) > rank(index) && alike(residuals, others, weights)
+            })
+        })
+    };
+    let needed: Vec<bool> =
+        (0..racing.len()).map(|index| stays[index] && !superfluous(index)).collect();
+    let mut needed = needed.into_iter();
+    racing.retain(|_| needed.next().unwrap_or(true));
+}
+
+/// Whether most rows have the same residuals, but for a small part of them.
+fn alike(residuals: &[f64], others: &[f64], weights: &[f64]) -> bool {
+    let median = |values: Vec<f64>| statistics::median(&values, Some(weights)).unwrap_or(0.0);
+    let differences = || residuals.iter().zip(others).map(|(a, b)| (a - b).abs()).collect();
+    residuals.len() == others.len()
+        && median(differences())
+            <= NO_DIFFERENCE * median(residuals.iter().map(|e| e.abs()).collect())
 }
 
 /// The best setting, by squares cut off where rows seem wrong, or in full where these turn out to be real.
