@@ -84,8 +84,9 @@ impl CheckedSettings {
             Task::Classification => Judge::Classes,
         };
         let first = &rows[..rows.len().min(INPUT_ROWS)];
-        let (informed, ridges) = self.informed(Sample::new(x, y, user, first, judge), observer)?;
-        let mut sample = Sample::new(x, y, user, rows, judge);
+        let (informed, ridges) =
+            self.informed(Sample::new(x, y, user, first, judge, self.input_scaling), observer)?;
+        let mut sample = Sample::new(x, y, user, rows, judge, self.input_scaling);
         if let Some((kind, _)) = robust {
             let nodes = KERNEL_NODES.min(self.largest_network(x.nrows()));
             let mapped = sample.mapped(&informed.closed().with_nodes(nodes), rows.len())?;

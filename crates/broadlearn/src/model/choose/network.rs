@@ -2,7 +2,7 @@
 //! small, the best two grow while that helps.
 
 use super::super::settings::{CheckedSettings, Criterion};
-use super::sample::{Sample, Trial, least};
+use super::sample::{Entrant, Sample, Trial, least, put_all};
 use super::{Decision, network_rows};
 use crate::error::Result;
 use crate::features::Network;
@@ -22,6 +22,10 @@ const FINALISTS: usize = 2;
 const GROWTH: usize = 5;
 /// The relevance of inputs is looked at again, with better weights of the rows.
 const RELEVANCE_ROUNDS: usize = 2;
+/// Larger networks are tried if the last step was worth this many standard errors. Those of classes are mostly about
+/// labels that nobody can predict, and say little.
+const WORTH_GROWING_FOR_VALUES: f64 = 1.0;
+const WORTH_GROWING_FOR_CLASSES: f64 = 0.0;
 const HALF_DECADE: f64 = 3.16;
 /// A larger ridge is preferred if it is not worse by more than this many standard errors: more of them for
 /// values, which may be extrapolated to any size, than for classes.
@@ -117,52 +121,48 @@ impl Sample<'_> {
         // All designs small, then the best of them larger and larger, while that helps. What ridge
         // suits a network of one size is near to what suits the next.
         let mut cap = if settings.open.nodes { SCREENING_NODES.min(largest) } else { largest };
+        let small = |cap: usize| -> Vec<usize> {
+            sizes.iter().copied().filter(|&size| size <= cap).collect()
+        };
+        report(observer, "choosing the network", 0, None)?;
         let likely = decision.ridge.unwrap_or(USUAL_RIDGE);
-        let mut open: Vec<(usize, Vec<f64>, f64)> =
-            (0..designs.len()).map(|design| (design, ridges.clone(), likely)).collect();
-        let mut trials: Vec<Trial> = Vec::new();
-        let mut round = 0;
-        while !open.is_empty() {
-            report(observer, "choosing the network", round, None)?;
-            round += 1;
-            let small: Vec<usize> = sizes.iter().copied().filter(|&size| size <= cap).collect();
-            let found = self.side_by_side(cap, &open, |(design, ridges, likely)| {
-                self.trials(*design, &designs[*design], &small, ridges, *likely)
-            })?;
-            for ((design, ..), found) in open.iter().zip(found) {
-                trials.retain(|trial| trial.design != *design || trial.nodes > cap);
-                trials.extend(found);
-            }
-            if round == 1 && settings.open.gain && settings.may_look(rows, inputs) {
-                let mut leaders = self.leaders(&trials, &designs);
-                leaders.sort_by(|a, b| a.1.score.total_cmp(&b.1.score));
-                leaders.truncate(FINALISTS);
-                for (design, mut trial) in
-                    self.with_relevance(&leaders, &small, &ridges, RELEVANCE_ROUNDS)?
-                {
-                    let place = designs.iter().position(|other| *other == design);
-                    trial.design = place.unwrap_or(designs.len());
-                    if place.is_none() {
-                        designs.push(design);
-                    }
-                    trials.push(trial);
+        let entrants: Vec<(usize, f64)> = (0..designs.len()).map(|place| (place, likely)).collect();
+        let mut trials = self.at_sizes(&entrants, &designs, &small(cap), &ridges)?;
+        if settings.open.gain && settings.may_look(rows, inputs) {
+            let mut leaders = self.leaders(&trials, &designs);
+            leaders.sort_by(|a, b| a.1.score.total_cmp(&b.1.score));
+            leaders.truncate(FINALISTS);
+            for (design, mut trial) in
+                self.with_relevance(&leaders, &small(cap), &ridges, RELEVANCE_ROUNDS)?
+            {
+                let place = designs.iter().position(|other| *other == design);
+                trial.design = place.unwrap_or(designs.len());
+                if place.is_none() {
+                    designs.push(design);
                 }
+                trials.push(trial);
             }
-            if cap == largest {
-                break;
-            }
-            let mut leaders = self.finalists(&trials, &designs);
-            leaders.extend(rival(&trials, &designs, &leaders));
-            let larger_helps =
-                leaders.first().is_some_and(|first| Some(&first.nodes) == small.last());
-            open = match larger_helps {
-                true => leaders
-                    .iter()
-                    .map(|leader| (leader.design, neighbours(&ridges, leader.ridge), leader.ridge))
-                    .collect(),
-                false => Vec::new(),
-            };
+        }
+        let mut round = 0;
+        while cap < largest && self.growth_pays(&trials, &small(cap)) {
+            round += 1;
+            report(observer, "choosing the network", round, None)?;
+            let finalists = self.finalists(&trials, &designs);
+            let rival = rival(&trials, &designs, &finalists);
+            let entrant = |trial: &Trial| (trial.design, trial.ridge);
+            let (first, second) = finalists.split_at(1);
+            let first: Vec<(usize, f64)> =
+                first.iter().copied().chain(rival).map(entrant).collect();
+            let second: Vec<(usize, f64)> = second.iter().copied().map(entrant).collect();
+            let before = cap;
             cap = (cap * GROWTH / 2).min(largest);
+            let found = self.at_sizes(&first, &designs, &small(cap), &ridges)?;
+            put_all(&mut trials, found);
+            // The second is worth a look only where larger networks are.
+            if least(&trials).is_some_and(|best| best.nodes > before) {
+                let found = self.at_sizes(&second, &designs, &small(cap), &ridges)?;
+                put_all(&mut trials, found);
+            }
         }
         decision.networks =
             trials.iter().map(|trial| trial.candidate(&designs[trial.design])).collect();
@@ -176,6 +176,34 @@ impl Sample<'_> {
             decision.ridge = Some(self.tamest(best, &designs[best.design])?);
         }
         Ok(())
+    }
+
+    /// Whether the largest of these sizes is the best one, and by more than chance alone is likely to make it.
+    fn growth_pays(&self, trials: &[Trial], sizes: &[usize]) -> bool {
+        let Some(best) = least(trials) else { return false };
+        let worth_growing = match self.judge() {
+            Judge::Residuals => WORTH_GROWING_FOR_VALUES,
+            Judge::Classes => WORTH_GROWING_FOR_CLASSES,
+        };
+        let smaller = least(trials.iter().filter(|trial| trial.nodes < best.nodes));
+        let by_chance = smaller.is_some_and(|smaller| {
+            let (gained, error) = self.excess(smaller, best);
+            gained <= worth_growing * error
+        });
+        sizes.last() == Some(&best.nodes) && !by_chance
+    }
+
+    /// Designs, each with the ridge that is likely to suit it, judged.
+    fn at_sizes(
+        &self,
+        entrants: &[(usize, f64)],
+        designs: &[CheckedSettings],
+        sizes: &[usize],
+        ridges: &[f64],
+    ) -> Result<Vec<Trial>> {
+        let entrant = |&(design, likely)| Entrant { design, settings: &designs[design], likely };
+        let entrants: Vec<Entrant<'_>> = entrants.iter().map(entrant).collect();
+        Ok(self.trials(&entrants, sizes, ridges)?.into_iter().flatten().collect())
     }
 
     /// All trials, or those whose nodes read all inputs, unless the others are clearly better.

@@ -9,7 +9,7 @@
 use super::super::settings::{CheckedSettings, Criterion};
 use super::INPUT_ROWS;
 use super::network::{GAINS, USUAL_RIDGE, USUAL_SPEED, neighbours};
-use super::sample::{Sample, Trial, least};
+use super::sample::{Entrant, Sample, Trial, least, most};
 use crate::error::Result;
 use crate::features::{Features, Network};
 use crate::progress::{Observer, report};
@@ -67,11 +67,12 @@ impl CheckedSettings {
         }
         // What ridge suits the first design is near to what suits the others.
         let (first, others) = designs.split_at(1);
-        let mut trials = vec![sample.trials(0, &first[0], &[nodes], &ridges, USUAL_RIDGE)?];
+        let first = [Entrant::new(&first[0], USUAL_RIDGE)];
+        let mut trials = sample.trials(&first, &[nodes], &ridges)?;
         let likely = trials[0].first().map_or(USUAL_RIDGE, |trial| trial.ridge);
-        trials.extend(sample.side_by_side(nodes, others, |design| {
-            sample.trials(0, design, &[nodes], &ridges, likely)
-        })?);
+        let others: Vec<Entrant<'_>> =
+            others.iter().map(|design| Entrant::new(design, likely)).collect();
+        trials.extend(sample.trials(&others, &[nodes], &ridges)?);
         let leaders: Vec<(Self, Trial)> = designs
             .iter()
             .zip(trials)
@@ -129,39 +130,35 @@ impl Sample<'_> {
         ridges: &[f64],
         rounds: usize,
     ) -> Result<Option<Weighted>> {
-        let most = sizes.iter().copied().max().unwrap_or(0);
-        let found = self.side_by_side(most, leaders, |(design, trial)| {
-            self.once_more(design, trial, sizes, ridges, &SHARPNESS[..1])
+        let begun = self.side_by_side(most(sizes), leaders, |(design, trial)| {
+            self.once_more(design, trial, &SHARPNESS[..1])
         })?;
-        let found = found.into_iter().enumerate();
-        let found = found.map(|(origin, designs)| Weighted { origin, designs });
+        let Some(first) = self.judged(begun.into_iter().enumerate(), sizes, ridges)? else {
+            return Ok(None);
+        };
         let score = |weighted: &Weighted| {
             best(&weighted.designs).map_or(f64::INFINITY, |(_, trial)| trial.score)
         };
-        let Some(mut latest) = found.min_by(|a, b| score(a).total_cmp(&score(b))) else {
-            return Ok(None);
-        };
-        let origin = latest.origin;
-        let mut lineage = Vec::new();
+        let mut latest = first;
         for _ in 1..rounds {
-            let Some((design, trial)) = best(&latest.designs).cloned() else { break };
-            let designs = self.once_more(&design, &trial, sizes, ridges, &SHARPNESS)?;
-            lineage.push(std::mem::replace(&mut latest, Weighted { origin, designs }));
+            let Some((design, trial)) = best(&latest.designs) else { break };
+            let designs = (latest.origin, self.once_more(design, trial, &SHARPNESS)?);
+            match self.judged(std::iter::once(designs), sizes, ridges)? {
+                Some(next) if score(&next) < score(&latest) => latest = next,
+                _ => break,
+            }
         }
-        lineage.push(latest);
-        Ok(lineage.into_iter().min_by(|a, b| score(a).total_cmp(&score(b))))
+        Ok(Some(latest))
     }
 
-    /// Designs with relevances from the slopes of this one, to powers and with the gains and ridges beside
-    /// its own.
+    /// Designs with relevances from the slopes of this one, to powers and with the gains beside its own; and the ridge
+    /// that is likely to suit them.
     fn once_more(
         &self,
         design: &CheckedSettings,
         trial: &Trial,
-        sizes: &[usize],
-        ridges: &[f64],
         powers: &[f64],
-    ) -> Result<Vec<(CheckedSettings, Trial)>> {
+    ) -> Result<(Vec<CheckedSettings>, f64)> {
         let slopes = self.slopes(design, trial)?;
         let enhancement = &design.network.enhancement;
         let gain = enhancement.gain.unwrap_or(1.0);
@@ -179,15 +176,35 @@ impl Sample<'_> {
                 designs.push(design);
             }
         }
-        let near = neighbours(ridges, trial.ridge);
-        let most = sizes.iter().copied().max().unwrap_or(0);
-        let found = self.side_by_side(most, &designs, |design| {
-            self.trials(0, design, sizes, &near, trial.ridge)
-        })?;
-        let found = designs.into_iter().zip(found).flat_map(|(design, trials)| {
-            trials.into_iter().map(move |trial| (design.clone(), trial))
-        });
-        Ok(found.collect())
+        Ok((designs, trial.ridge))
+    }
+
+    /// Designs that come of several origins, judged; those of the best one.
+    fn judged(
+        &self,
+        designs: impl Iterator<Item = (usize, (Vec<CheckedSettings>, f64))>,
+        sizes: &[usize],
+        ridges: &[f64],
+    ) -> Result<Option<Weighted>> {
+        let designs: Vec<(usize, CheckedSettings, f64)> = designs
+            .flat_map(|(origin, (designs, likely))| {
+                designs.into_iter().map(move |design| (origin, design, likely))
+            })
+            .collect();
+        let entrants: Vec<Entrant<'_>> =
+            designs.iter().map(|(_, settings, likely)| Entrant::new(settings, *likely)).collect();
+        let found = self.trials(&entrants, sizes, ridges)?;
+        let trials = || designs.iter().zip(&found);
+        let score = |trials: &[Trial]| least(trials).map_or(f64::INFINITY, |trial| trial.score);
+        let leader = trials().min_by(|a, b| score(a.1).total_cmp(&score(b.1)));
+        let Some(((origin, ..), _)) = leader else { return Ok(None) };
+        let designs = trials()
+            .filter(|((other, ..), _)| other == origin)
+            .flat_map(|((_, design, _), trials)| {
+                trials.iter().map(|trial| (design.clone(), trial.clone()))
+            })
+            .collect();
+        Ok(Some(Weighted { origin: *origin, designs }))
     }
 
     /// Whether relevances that come of one half of the rows help the other half. They begin with the
@@ -228,9 +245,12 @@ impl Sample<'_> {
         sizes: &[usize],
         ridges: &[f64],
     ) -> Result<Vec<(CheckedSettings, Trial)>> {
-        let near = neighbours(ridges, trial.ridge);
-        let trials = self.trials(0, design, sizes, &near, trial.ridge)?;
-        Ok(least(&trials).map(|trial| (design.clone(), trial.clone())).into_iter().collect())
+        let entrant = Entrant::new(design, trial.ridge);
+        let trials = self.trials(&[entrant], sizes, &neighbours(ridges, trial.ridge))?;
+        Ok(least(trials.iter().flatten())
+            .map(|trial| (design.clone(), trial.clone()))
+            .into_iter()
+            .collect())
     }
 }
 

@@ -4,8 +4,8 @@ use super::super::settings::CheckedSettings;
 use crate::error::Result;
 use crate::features::FeatureMap;
 use crate::features::build::build;
-use crate::linalg::{parallelism, product, select_rows};
-use crate::preprocess::{ScaledRows, Scaler, statistics};
+use crate::linalg::{parallelism, product, row_blocks, select_rows};
+use crate::preprocess::{ScaledRows, Scaler, Scaling, statistics};
 use crate::solve::automatic::Judge;
 use crate::solve::automatic::score::Yardstick;
 use crate::solve::factor::Factor;
@@ -37,11 +37,14 @@ pub(super) struct Sample<'a> {
     /// Whether there are more rows than these.
     pub(super) partial: bool,
     pub(super) all: MatRef<'a, f64>,
+    /// It has seen all rows, as it will in the end.
+    scaler: Scaler,
+    /// The rows as it leaves them.
+    scaled: Mat<f64>,
 }
 
 /// A network on the rows of a sample.
 pub(super) struct Mapped {
-    scaler: Scaler,
     map: FeatureMap,
     pub(super) u: Mat<f64>,
 }
@@ -56,7 +59,7 @@ impl Mapped {
 /// A design at one size and ridge, with the squared leave-one-out residual of every row.
 #[derive(Clone)]
 pub(super) struct Trial {
-    /// Its place in the list of designs.
+    /// The place of its design in a list.
     pub(super) design: usize,
     pub(super) nodes: usize,
     pub(super) ridge: f64,
@@ -93,7 +96,7 @@ impl Candidate<'_> {
     pub(super) fn trials(&self, ridge: f64) -> Vec<Trial> {
         let Sample { y, weights, yardstick, counts, .. } = self.sample;
         let (u, y, par) = (self.u.as_ref(), y.as_ref(), parallelism());
-        let before = u.ncols() - self.sizes.iter().copied().max().unwrap_or(0);
+        let before = u.ncols() - most(&self.sizes);
         let widths: Vec<usize> = self.sizes.iter().map(|size| before + size).collect();
         let found = left_out_squares(&self.equations, u, y, weights, ridge, &widths, par);
         let found = found.unwrap_or_default().into_iter().zip(&self.sizes);
@@ -105,6 +108,71 @@ impl Candidate<'_> {
         });
         trials.collect()
     }
+
+    /// The best ridge for every size. The search begins with the ridge that is likely to suit, and goes on in either
+    /// direction for as long as that helps one of the sizes; not downwards if going up has helped them all.
+    fn best_ridges(&self, ridges: &[f64], likely: f64) -> Vec<Trial> {
+        let mut best: Vec<Trial> = Vec::new();
+        // For how many sizes this ridge is the best so far.
+        let mut helps = |ridge: f64| -> usize {
+            self.trials(ridge).into_iter().map(|trial| usize::from(put(&mut best, trial))).sum()
+        };
+        let begin = ridges.iter().position(|ridge| *ridge >= likely).unwrap_or(0);
+        let (smaller, larger) = ridges.split_at(begin);
+        let mut upwards = false;
+        for (place, &ridge) in larger.iter().enumerate() {
+            let helped = helps(ridge);
+            upwards |= place > 0 && helped == self.sizes.len();
+            if place > 0 && helped == 0 {
+                break;
+            }
+        }
+        for &ridge in smaller.iter().rev().take_while(|_| !upwards) {
+            if helps(ridge) == 0 {
+                break;
+            }
+        }
+        best
+    }
+}
+
+/// Adds a trial, or puts it in the place of one of the same design and size, unless that is better.
+fn put(trials: &mut Vec<Trial>, trial: Trial) -> bool {
+    let same = |other: &&mut Trial| (other.design, other.nodes) == (trial.design, trial.nodes);
+    match trials.iter_mut().find(same) {
+        Some(other) if other.score < trial.score => return false,
+        Some(other) => *other = trial,
+        None => trials.push(trial),
+    }
+    true
+}
+
+/// Adds trials as [`put`] does.
+pub(super) fn put_all(trials: &mut Vec<Trial>, found: Vec<Trial>) {
+    for trial in found {
+        put(trials, trial);
+    }
+}
+
+/// A design that is to be judged.
+pub(super) struct Entrant<'d> {
+    /// Its place in a list.
+    pub(super) design: usize,
+    pub(super) settings: &'d CheckedSettings,
+    /// The ridge that is likely to suit.
+    pub(super) likely: f64,
+}
+
+impl<'d> Entrant<'d> {
+    /// Of a list of its own.
+    pub(super) fn new(settings: &'d CheckedSettings, likely: f64) -> Self {
+        Self { design: 0, settings, likely }
+    }
+}
+
+/// The largest of some sizes.
+pub(super) fn most(sizes: &[usize]) -> usize {
+    sizes.iter().copied().max().unwrap_or(0)
 }
 
 /// The trial with the least score.
@@ -137,11 +205,16 @@ impl<'a> Sample<'a> {
         user: Option<&[f64]>,
         rows: &[usize],
         judge: Judge,
+        scaling: Scaling,
     ) -> Self {
+        let scaler = Scaler::fit(scaling, x, user);
         let user: Option<Vec<f64>> = user.map(|user| rows.iter().map(|&row| user[row]).collect());
         let weights = user.clone().unwrap_or_else(|| vec![1.0; rows.len()]);
+        let looked_at = select_rows(x, rows);
+        let mut scaled = looked_at.clone();
+        scaler.apply(scaled.as_mut());
         Self {
-            x: select_rows(x, rows),
+            x: looked_at,
             y: select_rows(y, rows),
             user,
             counts: weights.clone(),
@@ -150,6 +223,8 @@ impl<'a> Sample<'a> {
             judge,
             partial: rows.len() < x.nrows(),
             all: x,
+            scaler,
+            scaled,
         }
     }
 
@@ -166,6 +241,8 @@ impl<'a> Sample<'a> {
             judge: self.judge,
             partial: true,
             all: self.all,
+            scaler: self.scaler.clone(),
+            scaled: self.scaled.subrows(start, count).to_owned(),
         }
     }
 
@@ -232,56 +309,28 @@ impl<'a> Sample<'a> {
 
     /// The network of these settings, and U of the first rows.
     pub(super) fn mapped(&self, settings: &CheckedSettings, rows: usize) -> Result<Mapped> {
-        // Scalers see all rows, as they will in the end.
-        let scaler = Scaler::fit(settings.input_scaling, self.all, None);
-        let inputs = ScaledRows::new(self.x.subrows(0, rows), &scaler);
+        let inputs = ScaledRows::new(self.x.subrows(0, rows), &self.scaler);
         let user = self.user.as_deref().map(|user| &user[..rows]);
         let map = build(&settings.network, &inputs, user, settings.seed)?;
         let mut u = Mat::zeros(rows, map.width());
-        map.visit(&inputs, |range, block| {
-            u.as_mut().subrows_mut(range.start, range.len()).copy_from(block);
-            Ok(())
-        })?;
-        Ok(Mapped { scaler, map, u })
+        for range in row_blocks(rows) {
+            let x = self.scaled.subrows(range.start, range.len());
+            map.apply(x, u.subrows_mut(range.start, range.len()));
+        }
+        Ok(Mapped { map, u })
     }
 
-    /// The best ridge of a design for every size. The search begins with the ridge that is likely to suit, and
-    /// goes on in either direction for as long as that helps one of the sizes.
+    /// The best ridges of some designs for every size, in their order.
     pub(super) fn trials(
         &self,
-        design: usize,
-        settings: &CheckedSettings,
+        entrants: &[Entrant<'_>],
         sizes: &[usize],
         ridges: &[f64],
-        likely: f64,
-    ) -> Result<Vec<Trial>> {
-        let candidate = self.candidate(design, settings, sizes)?;
-        let mut best: Vec<Option<Trial>> = vec![None; sizes.len()];
-        let mut helps = |ridge: f64| {
-            let mut helped = false;
-            for trial in candidate.trials(ridge) {
-                let place = sizes.iter().position(|&size| size == trial.nodes).unwrap_or(0);
-                if best[place].as_ref().is_none_or(|best| trial.score <= best.score) {
-                    best[place] = Some(trial);
-                    helped = true;
-                }
-            }
-            helped
-        };
-        let begin = ridges.iter().position(|ridge| *ridge >= likely).unwrap_or(0);
-        let (smaller, larger) = ridges.split_at(begin);
-        // Beside the first ridge both are tried, whatever the first is worth.
-        for (place, &ridge) in larger.iter().enumerate() {
-            if !helps(ridge) && place > 0 {
-                break;
-            }
-        }
-        for &ridge in smaller.iter().rev() {
-            if !helps(ridge) {
-                break;
-            }
-        }
-        Ok(best.into_iter().flatten().collect())
+    ) -> Result<Vec<Vec<Trial>>> {
+        self.side_by_side(most(sizes), entrants, |entrant| {
+            let candidate = self.candidate(entrant.design, entrant.settings, sizes)?;
+            Ok(candidate.best_ridges(ridges, entrant.likely))
+        })
     }
 
     /// A design, to be judged at every size with one ridge or another.
@@ -291,7 +340,7 @@ impl<'a> Sample<'a> {
         settings: &CheckedSettings,
         sizes: &[usize],
     ) -> Result<Candidate<'_>> {
-        let most = sizes.iter().copied().max().unwrap_or(0);
+        let most = most(sizes);
         let u = self.mapped(&settings.clone().with_nodes(most), self.x.nrows())?.u;
         let equations = NormalEquations::of(u.as_ref(), self.y.as_ref(), Some(&self.weights));
         Ok(Candidate { sample: self, design, sizes: sizes.to_vec(), u, equations })
@@ -306,14 +355,13 @@ impl<'a> Sample<'a> {
     /// square of the slope; 0 for inputs that do not vary.
     pub(super) fn slopes(&self, settings: &CheckedSettings, trial: &Trial) -> Result<Vec<f64>> {
         let settings = settings.clone().with_nodes(trial.nodes);
-        let Mapped { scaler, map, u } = self.mapped(&settings, self.x.nrows())?;
+        let Mapped { map, u } = self.mapped(&settings, self.x.nrows())?;
         let equations = NormalEquations::of(u.as_ref(), self.y.as_ref(), Some(&self.weights));
         let factor = Factor::new(equations.r().to_owned(), trial.ridge, parallelism())?;
         let w = factor.solve(equations.p(), parallelism());
         let rows = SLOPE_ROWS.min(self.x.nrows());
-        let inputs = ScaledRows::new(self.x.as_ref(), &scaler);
-        let x = inputs.block(0..rows);
-        let mut slopes = map.mean_squared_slopes(x.as_ref(), w.as_ref());
+        let x = self.scaled.subrows(0, rows);
+        let mut slopes = map.mean_squared_slopes(x, w.as_ref());
         for (slope, column) in slopes.iter_mut().zip(x.col_iter()) {
             let constant = column.iter().all(|value| *value == column[0]);
             *slope = if constant { 0.0 } else { slope.sqrt() };
