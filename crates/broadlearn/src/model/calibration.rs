@@ -44,8 +44,12 @@ pub enum Region {
     LeastProbability(f64),
 }
 
-/// Rows from which a model is calibrated, at most.
+/// Rows from which a model is calibrated, at most; for large networks, whose rows are dear to leave out, fewer: 2000
+/// tell a share of 90 % to within 0.7 %.
 const MOST_ROWS: usize = 5000;
+const ENOUGH_ROWS: usize = 2000;
+/// Flops that are worth more rows than enough.
+const AFFORDABLE: f64 = 5e10;
 /// Quantiles that are kept.
 pub(super) const LEVELS: usize = 1001;
 /// Rows with less of the weight than this are candidates for being wrong.
@@ -162,7 +166,9 @@ impl Model {
         if self.first().knowledge.is_none() || self.report().ridge.is_none() {
             return Ok(self);
         }
-        let every = rows.x.nrows().div_ceil(MOST_ROWS).max(1);
+        let affordable = AFFORDABLE / (self.map().width() as f64).powi(2);
+        let most = (affordable as usize).clamp(ENOUGH_ROWS, MOST_ROWS);
+        let every = rows.x.nrows().div_ceil(most).max(1);
         let places: Vec<usize> = (0..rows.x.nrows()).step_by(every).collect();
         let sample = Kept::select(rows, &places);
         let rows = sample.rows();

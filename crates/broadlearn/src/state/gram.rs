@@ -5,7 +5,7 @@
 //! 24 x 8 elements with AVX-512, 12 x 4 with AVX2.
 //!
 //! * Memory: U is neither changed nor copied as a whole. The panels of a block take up to
-//!   384 L numbers, twice that with weights (31 MB for L = 5100).
+//!   512 L numbers, twice that with weights (42 MB for L = 5100).
 //! * Reproducibility: an element of R is a sum of fused multiply-adds over each block of rows, in
 //!   order, whatever its tile. The blocks depend on the number of rows alone. So the bits depend
 //!   neither on the number of threads nor on which of the two instruction sets there is.
@@ -167,8 +167,8 @@ mod tests {
 
     #[test]
     fn blocks_that_do_not_fit_together_follow_one_another() {
-        // 31 blocks of 256 x 605 numbers, of which three are packed at a time.
-        let (n, nodes) = (31 * 256 - 3, 605);
+        // 16 blocks of 512 x 605 numbers, of which one is packed at a time on two threads.
+        let (n, nodes) = (16 * 512 - 3, 605);
         let u = noise(n, nodes);
         let [one, two] = PARS.map(|par| {
             let mut r = Mat::zeros(nodes, nodes);

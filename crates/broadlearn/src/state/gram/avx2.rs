@@ -11,6 +11,8 @@ pub(super) struct Tiles;
 
 // SAFETY: `detected` asks for all that the functions enable.
 unsafe impl Kernel<4> for Tiles {
+    const WIDTH: usize = 96;
+
     fn detected() -> bool {
         std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma")
     }

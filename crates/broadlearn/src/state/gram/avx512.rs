@@ -16,6 +16,9 @@ const ODD: i32 = 0b11_01_11_01;
 
 // SAFETY: `detected` asks for all that the functions enable.
 unsafe impl Kernel<8> for Tiles {
+    /// Processors with AVX-512 have a megabyte of L2 cache or more.
+    const WIDTH: usize = 168;
+
     fn detected() -> bool {
         std::is_x86_feature_detected!("avx512f") && std::is_x86_feature_detected!("avx512vl")
     }
@@ -71,7 +74,7 @@ unsafe impl Kernel<8> for Tiles {
     }
 
     /// Twenty-four sums, three times eight elements of `a` and an element of `b` are in registers, of which there are
-    /// thirty-two (without AVX512VL the compiler uses seventeen). Four panels of 384 rows are more than the
+    /// thirty-two (without AVX512VL the compiler uses seventeen). Four panels of 512 rows are more than the
     /// L1 cache holds, so it is asked for what comes next: worth 5 %.
     #[target_feature(enable = "avx512f,avx512vl")]
     #[inline]

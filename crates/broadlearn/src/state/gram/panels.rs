@@ -16,12 +16,9 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// At most this many rows of U make a block. With AVX2, three panels (36 KB) stay near while
-/// others pass by. 128 cost some 5 % (R is read and written more often), 256 some 5 % with AVX-512 and 5100 nodes.
-const DEPTH: usize = 384;
-/// At most this many columns of R make the work of a thread at a time: their panels (432 KB)
-/// stay in the L2 cache while all others pass by. 96 and 192 differ by less than the noise.
-const WIDTH: usize = 144;
+/// At most this many rows of U make a block, with every instruction set, so that all give the same bits. R is read and
+/// written once a block: with 5100 nodes and AVX-512, 256 cost some 8 %, 384 some 3 %, 668 is no better.
+const DEPTH: usize = 512;
 /// Small blocks are packed together until the panels take this many numbers, which saves threads
 /// that wait for each other.
 const SCRATCH: usize = 1 << 19;
@@ -41,6 +38,10 @@ pub(super) type Tile<const W: usize, const V: usize> = [[Lanes<W>; V]; W];
 /// All functions but [`Kernel::detected`] may be called on processors only that have been asked by it. `dot` and `dot3` demand
 /// besides that all panels have the same length.
 pub(super) unsafe trait Kernel<const W: usize> {
+    /// At most this many columns of R, a multiple of 3 W, make the work of a thread at a time: their panels stay in
+    /// the L2 cache, 4 KB a column, while all others pass by.
+    const WIDTH: usize;
+
     /// Whether this processor has the instructions.
     fn detected() -> bool;
     /// [`pack`] with these instructions.
@@ -98,8 +99,8 @@ pub(super) fn add<K: Kernel<W>, const W: usize>(
     let (plain, weighted) = scratch.numbers().split_at_mut(needed);
     let (plain, weighted) = (lanes::<W>(plain), lanes::<W>(weighted));
     // The columns get shorter, so work handed out in order ends evenly if it is fine enough.
-    let width = nodes.div_ceil(8 * par.degree()).next_multiple_of(3 * W).min(WIDTH);
-    let width = if par.degree() == 1 { WIDTH } else { width };
+    let width = nodes.div_ceil(8 * par.degree()).next_multiple_of(3 * W).min(K::WIDTH);
+    let width = if par.degree() == 1 { K::WIDTH } else { width };
 
     for first in (0..blocks).step_by(together) {
         let count = together.min(blocks - first);
