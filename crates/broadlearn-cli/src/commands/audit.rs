@@ -17,6 +17,7 @@ use broadlearn::model::{Labelled, LeavingOut, LeftOut, Passing, Removals, TableR
 use broadlearn::{Error, Model, Observer, Progress, Settings, unobserved};
 use clap::Args;
 use serde_json::json;
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +36,8 @@ With a MODEL, rows that it has not learnt are simply predicted.
 score        the residual, in spreads of the trustworthy rows; of 0/1 outputs for classes
 weight       what the row counts for in the model, from 0 to 1
 effect       by how much forgetting the row would change predictions (root mean square, scaled target)
-because of   columns whose typical value in this row would change the prediction most")]
+because of   columns whose typical value in this row would change the prediction most: of suspects, and of the
+             first 20 rows")]
 pub(crate) struct AuditArgs {
     /// The table to audit; or a model and the table
     #[arg(required = true, num_args = 1..=2, value_names = ["MODEL", "DATA"])]
@@ -261,6 +263,7 @@ impl Table<'_> {
         let mut places = listed.to_vec();
         places.sort_unstable();
         let total = Some(audit.scores.len() as u64);
+        let first = &listed[..listed.len().min(EXPLAINED)];
         let mut removals = Removals::new(self.model);
         let mut suspects: Vec<Suspect> = Vec::with_capacity(listed.len());
         self.pass("looking at suspects", total, |before, rows, _| {
@@ -271,9 +274,11 @@ impl Table<'_> {
                 .map(|place| place - before)
                 .collect();
             if let Some((left_out, more)) = leaving.next_chosen(rows, &chosen)? {
-                let details = Details { model: self.model, rows, left_out: &left_out };
+                let details = Details::new(self.model, rows, &left_out);
                 for (place, &row) in chosen.iter().enumerate() {
-                    suspects.push(details.suspect(before + row, row, place, audit)?);
+                    let number = before + row;
+                    let explained = audit.suspects[number] || first.contains(&number);
+                    suspects.push(details.suspect(number, row, place, audit, explained)?);
                 }
                 removals.append(more);
             }
@@ -283,8 +288,9 @@ impl Table<'_> {
         for (suspect, effect) in suspects.iter_mut().zip(removals.effects()) {
             suspect.effect = effect;
         }
-        let rank = |suspect: &Suspect| listed.iter().position(|&row| row == suspect.row);
-        suspects.sort_by_key(rank);
+        let ranks: HashMap<usize, usize> =
+            listed.iter().enumerate().map(|(rank, &row)| (row, rank)).collect();
+        suspects.sort_by_key(|suspect| ranks.get(&suspect.row).copied());
         Ok(suspects)
     }
 }
@@ -338,7 +344,12 @@ struct Details<'a> {
     rows: Labelled<'a>,
     /// Of these only.
     left_out: &'a LeftOut,
+    expected: Expected,
 }
+
+/// Rows whose columns are looked at even if they are no suspects. Of the others nobody asks what speaks against them, and
+/// every answer takes a prediction for each column.
+const EXPLAINED: usize = 20;
 
 /// A listed row.
 struct Suspect {
@@ -382,33 +393,36 @@ impl Suspect {
     }
 }
 
-impl Details<'_> {
-    /// What is to be said of a row: its number in the table, among these rows, and among those that are looked at.
+impl<'a> Details<'a> {
+    fn new(model: &'a Model, rows: Labelled<'a>, left_out: &'a LeftOut) -> Self {
+        let mut expected = Expected::default();
+        expected.add(left_out, rows.targets);
+        Self { model, rows, left_out, expected }
+    }
+
+    /// What is to be said of a row: its number in the table, among these rows, and among those that are looked at. Which
+    /// columns speak against it is found out only where that is `explained`.
     fn suspect(
         &self,
         number: usize,
         row: usize,
         place: usize,
         audit: &Audit,
+        explained: bool,
     ) -> Result<Suspect, Fault> {
         let predictions = &self.left_out.predictions;
         let user = self.rows.weights.map_or(1.0, |weights| weights[row]);
-        let class = match self.rows.targets {
-            Targets::Classes(_) => Some(predictions.classes()[place]),
-            Targets::Values(_) => None,
-        };
-        let mut expected = Expected::default();
-        expected.add(self.left_out, self.rows.targets);
+        let class = self.expected.classes.get(place).copied();
         Ok(Suspect {
             row: number,
             given: self.given(row),
-            expected: expected.cells(place, &self.model.schema().target),
+            expected: self.expected.cells(place, &self.model.schema().target),
             probability: class.map(|class| predictions.probabilities()[(place, class as usize)]),
             score: audit.scores[number],
             weight: self.left_out.weights[place].map(|weight| weight / user),
             effect: 0.0,
             suspect: audit.suspects[number],
-            columns: self.columns(row, class)?,
+            columns: if explained { self.columns(row, class)? } else { Vec::new() },
         })
     }
 
