@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::evaluate::Audit;
 use crate::linalg::parallelism;
 use crate::matrix::IntoMatrix;
+use crate::preprocess::statistics;
 use crate::progress::Observer;
 use crate::solve::Loss;
 use faer::{Mat, MatRef};
@@ -56,6 +57,8 @@ pub(super) const LEVELS: usize = 1001;
 pub(crate) const HARDLY_BELIEVED: f64 = 0.1;
 /// If fewer rows than this share are candidates, none is.
 const FEW: f64 = 0.02;
+/// The range of the candidates holds this share of them.
+const NEARLY_ALL: f64 = 0.95;
 /// The tail of good rows thins out: if the nearer half of the candidates' range holds this many times as
 /// many rows as the farther one, they are such a tail, and good.
 const TAIL: f64 = 3.0;
@@ -281,7 +284,10 @@ impl Wrong {
         if beyond().map(|(_, weight)| weight).sum::<f64>() < (FEW * all).max(3.0) {
             return Self::None;
         }
-        let farthest = beyond().map(|(size, _)| *size).fold(edge, f64::max);
+        // A single wild row must not stretch the range until all others look like a tail.
+        let (candidates, weights): (Vec<f64>, Vec<f64>) = beyond().copied().unzip();
+        let sorted = statistics::sorted(&candidates, Some(&weights));
+        let farthest = statistics::quantile(&sorted, NEARLY_ALL).unwrap_or(edge);
         let quarter = (farthest - edge) / 4.0;
         let mut counts = [0.0_f64; 4];
         for (size, weight) in beyond() {
@@ -419,6 +425,13 @@ mod tests {
         let stuck = (0..800).map(|i| 20.0 + 0.001 * f64::from(i));
         let good = with(stuck);
         assert!((ninety(&good) - 1.645).abs() < 0.1 && (good.count - 2000.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_single_wild_row_does_not_make_wrong_rows_a_tail() {
+        let even = (0..500).map(|i| 30.0 * (f64::from(i) + 0.5) / 500.0);
+        let good = with(even.chain([300.0]));
+        assert!((ninety(&good) - 1.645).abs() < 0.1, "{}", ninety(&good));
     }
 
     #[test]
