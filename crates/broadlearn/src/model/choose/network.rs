@@ -2,7 +2,7 @@
 //! small, the best two grow while that helps.
 
 use super::super::settings::{CheckedSettings, Criterion};
-use super::sample::{Entrant, Sample, Trial, least, put_all};
+use super::sample::{Entrant, Sample, Trial, least, most, put_all};
 use super::{Decision, network_rows};
 use crate::error::Result;
 use crate::features::Network;
@@ -120,20 +120,18 @@ impl Sample<'_> {
         };
         // All designs small, then the best of them larger and larger, while that helps. What ridge
         // suits a network of one size is near to what suits the next.
-        let mut cap = if settings.open.nodes { SCREENING_NODES.min(largest) } else { largest };
-        let small = |cap: usize| -> Vec<usize> {
-            sizes.iter().copied().filter(|&size| size <= cap).collect()
-        };
+        let screened = if settings.open.nodes { SCREENING_NODES.min(largest) } else { largest };
+        let small = up_to(screened, &sizes);
         report(observer, "choosing the network", 0, None)?;
         let likely = decision.ridge.unwrap_or(USUAL_RIDGE);
         let entrants: Vec<(usize, f64)> = (0..designs.len()).map(|place| (place, likely)).collect();
-        let mut trials = self.at_sizes(&entrants, &designs, &small(cap), &ridges)?;
+        let mut trials = self.at_sizes(&entrants, &designs, small, &ridges)?;
         if settings.open.gain && settings.may_look(rows, inputs) {
             let mut leaders = self.leaders(&trials, &designs);
             leaders.sort_by(|a, b| a.1.score.total_cmp(&b.1.score));
             leaders.truncate(FINALISTS);
             for (design, mut trial) in
-                self.with_relevance(&leaders, &small(cap), &ridges, RELEVANCE_ROUNDS)?
+                self.with_relevance(&leaders, small, &ridges, RELEVANCE_ROUNDS)?
             {
                 let place = designs.iter().position(|other| *other == design);
                 trial.design = place.unwrap_or(designs.len());
@@ -143,27 +141,7 @@ impl Sample<'_> {
                 trials.push(trial);
             }
         }
-        let mut round = 0;
-        while cap < largest && self.growth_pays(&trials, &small(cap)) {
-            round += 1;
-            report(observer, "choosing the network", round, None)?;
-            let finalists = self.finalists(&trials, &designs);
-            let rival = rival(&trials, &designs, &finalists);
-            let entrant = |trial: &Trial| (trial.design, trial.ridge);
-            let (first, second) = finalists.split_at(1);
-            let first: Vec<(usize, f64)> =
-                first.iter().copied().chain(rival).map(entrant).collect();
-            let second: Vec<(usize, f64)> = second.iter().copied().map(entrant).collect();
-            let before = cap;
-            cap = (cap * GROWTH / 2).min(largest);
-            let found = self.at_sizes(&first, &designs, &small(cap), &ridges)?;
-            put_all(&mut trials, found);
-            // The second is worth a look only where larger networks are.
-            if least(&trials).is_some_and(|best| best.nodes > before) {
-                let found = self.at_sizes(&second, &designs, &small(cap), &ridges)?;
-                put_all(&mut trials, found);
-            }
-        }
+        self.grow(&mut trials, &designs, &sizes, screened, &ridges, observer)?;
         decision.networks =
             trials.iter().map(|trial| trial.candidate(&designs[trial.design])).collect();
         let trials = self.without_idle_sparsity(trials, &designs);
@@ -174,6 +152,38 @@ impl Sample<'_> {
         decision.ridge = Some(best.ridge);
         if ridge.is_none() {
             decision.ridge = Some(self.tamest(best, &designs[best.design])?);
+        }
+        Ok(())
+    }
+
+    /// Goes on with the best designs beyond the size `cap`, for as long as that pays.
+    fn grow(
+        &self,
+        trials: &mut Vec<Trial>,
+        designs: &[CheckedSettings],
+        sizes: &[usize],
+        mut cap: usize,
+        ridges: &[f64],
+        observer: &mut Observer<'_>,
+    ) -> Result<()> {
+        let (largest, mut round) = (most(sizes), 0);
+        while cap < largest && self.growth_pays(trials, up_to(cap, sizes)) {
+            round += 1;
+            report(observer, "choosing the network", round, None)?;
+            let finalists = self.finalists(trials, designs);
+            let rival = rival(trials, designs, &finalists);
+            let entrant = |trial: &Trial| (trial.design, trial.ridge);
+            let first: Vec<(usize, f64)> =
+                finalists.iter().copied().take(1).chain(rival).map(entrant).collect();
+            let second: Vec<(usize, f64)> = finalists.into_iter().skip(1).map(entrant).collect();
+            let before = cap;
+            cap = (cap * GROWTH / 2).min(largest);
+            let sizes = up_to(cap, sizes);
+            put_all(trials, self.at_sizes(&first, designs, sizes, ridges)?);
+            // The second is worth a look only where larger networks are.
+            if least(&*trials).is_some_and(|best| best.nodes > before) {
+                put_all(trials, self.at_sizes(&second, designs, sizes, ridges)?);
+            }
         }
         Ok(())
     }
@@ -309,6 +319,11 @@ fn rival<'t>(
     let fan_in = |trial: &Trial| designs[trial.design].network.enhancement.fan_in;
     let known: Vec<Option<usize>> = finalists.iter().map(|trial| fan_in(trial)).collect();
     least(trials.iter().filter(|trial| !known.contains(&fan_in(trial))))
+}
+
+/// The sizes, which ascend, up to this one.
+fn up_to(cap: usize, sizes: &[usize]) -> &[usize] {
+    &sizes[..sizes.partition_point(|&size| size <= cap)]
 }
 
 /// The gain that suits a small network, and those beside it.
