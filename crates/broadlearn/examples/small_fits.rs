@@ -47,16 +47,22 @@ fn main() -> Result<()> {
     let folder = PathBuf::from(arguments.next().unwrap_or_else(|| "data".into()));
     let out = PathBuf::from(arguments.next().unwrap_or_else(|| "target".into()));
     let repeats = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(20);
+    let mut found = false;
     for (name, target, task) in SETS {
         let Some(path) = find(&folder, name) else {
             eprintln!("{name}: not in {}", folder.display());
             continue;
         };
+        found = true;
         let set = Set::read(&path, target, task)?;
         let robust = set.measure(name, repeats)?;
         set.write(&robust, &out.join(name)).map_err(|error| Error::cannot_create(&out, error))?;
     }
-    Ok(())
+    match found {
+        true => Ok(()),
+        false => Err(Error::data(format!("none of the sets in {}", folder.display()))
+            .advice("name a folder that has some, as `cargo xtask data` makes one")),
+    }
 }
 
 /// A table, its inputs and numeric targets scaled to [0, 1].
