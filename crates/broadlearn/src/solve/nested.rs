@@ -172,6 +172,28 @@ mod tests {
     }
 
     #[test]
+    fn neither_threads_nor_neighbours_change_what_is_said_of_a_row() {
+        let mut stream = Stream::new(5, Purpose::Noise, 0);
+        let (rows, nodes) = (600, 200);
+        let u = Mat::from_fn(rows, nodes, |_, _| stream.normal());
+        let y = Mat::from_fn(rows, 2, |_, _| stream.normal());
+        let equations = NormalEquations::of(u.as_ref(), y.as_ref(), None);
+        let factor = Factor::new(equations.r().to_owned(), 0.1, Par::Seq).expect("a solution");
+        let of = |u, par| outlooks(&equations, &factor, u, &[7, nodes], par);
+        let one = of(u.as_ref(), Par::Seq);
+        for (one, two) in one.iter().zip(of(u.as_ref(), Par::rayon(2))) {
+            assert!(one.outputs == two.outputs && one.lengths == two.lengths);
+        }
+        // Rows of several blocks, each by itself.
+        for row in [0, 127, 128, 300, 599] {
+            for (all, alone) in one.iter().zip(of(u.subrows(row, 1), Par::Seq)) {
+                assert!((all.outputs.row(row) - alone.outputs.row(0)).norm_max() < 1e-12);
+                assert!((all.lengths[row] - alone.lengths[0]).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
     fn a_row_that_owns_its_node_is_not_judged() {
         let u = Mat::from_fn(4, 4, |i, j| f64::from(u8::from(i == j)));
         let y = Mat::from_fn(4, 1, |i, _| i as f64);
