@@ -227,8 +227,8 @@ fn drop_out(racing: &mut Vec<Path>, weights: &[f64], judge: Judge, robust: bool)
                 })
         })
         .collect();
-    // Of paths that lead to the same residuals, the one with the largest ridge stays, and that which does not trim.
-    let rank = |index: usize| (racing[index].ridge, racing[index].start != Start::Trimmed);
+    // Of paths that lead to the same residuals one stays: not a trimmed one, for the same reason, and with the largest ridge.
+    let rank = |index: usize| (racing[index].start != Start::Trimmed, racing[index].ridge);
     let superfluous = |index: usize| {
         best[index].is_some_and(|(_, kernel)| {
             let residuals = &racing[index].residuals[kernel];
@@ -364,4 +364,29 @@ fn disbelieved(loss: Loss, squares: &[f64], weights: &[f64]) -> f64 {
     loss.weigh(&mut trust);
     let low = trust.iter().zip(weights).filter(|(trust, _)| **trust < 0.5);
     low.map(|(_, weight)| weight).sum::<f64>() / weights.iter().sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(ridge: f64, start: Start, residuals: &[f64]) -> Path {
+        let judged = vec![residuals.iter().map(|e| e * e).collect()];
+        Path { ridge, start, judged, residuals: vec![residuals.to_vec()] }
+    }
+
+    #[test]
+    fn of_paths_to_the_same_residuals_one_that_does_not_trim_stays() {
+        let (one, other) = ([0.1, -0.2, 0.3, -0.1, 0.2], [0.1, -0.2, 0.1, 0.2, -0.3]);
+        let mut racing = vec![
+            path(1.0, Start::L1, &one),
+            path(10.0, Start::L1, &one),
+            path(10.0, Start::Trimmed, &one),
+            path(100.0, Start::Trimmed, &one),
+            path(100.0, Start::L1, &other),
+        ];
+        drop_out(&mut racing, &[1.0; 5], Judge::Residuals, true);
+        let left: Vec<(f64, Start)> = racing.iter().map(|path| (path.ridge, path.start)).collect();
+        assert_eq!(left, [(10.0, Start::L1), (100.0, Start::L1)]);
+    }
 }
