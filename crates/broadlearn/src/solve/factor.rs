@@ -112,6 +112,15 @@ impl Factor {
         llt::solve::solve_in_place(self.0.as_ref(), right, par, MemStack::new(&mut []));
     }
 
+    /// The solution of the equations in the first `size` unknowns alone: the leading block of a factor is the factor of
+    /// the leading block. On one thread.
+    pub(crate) fn solve_leading(&self, right: MatRef<'_, f64>, size: usize) -> Mat<f64> {
+        let mut solution = right.subrows(0, size).to_owned();
+        let leading = self.0.submatrix(0, 0, size, size);
+        llt::solve::solve_in_place(leading, solution.as_mut(), Par::Seq, MemStack::new(&mut []));
+        solution
+    }
+
     /// F' X, of which the squares of the elements add up to the sum of x' A x over the columns x.
     pub(crate) fn half_product(&self, columns: MatRef<'_, f64>) -> Mat<f64> {
         let mut product = Mat::zeros(columns.nrows(), columns.ncols());

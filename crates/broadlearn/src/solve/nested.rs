@@ -103,11 +103,18 @@ pub(crate) fn freedom(weight: f64, length: f64) -> Option<f64> {
     Some(1.0 - weight * length).filter(|freedom| *freedom >= LEAST_FREEDOM)
 }
 
-/// The leave-one-out squared residual norms of every row, for every size; `None` where a row has the
-/// model to itself (h = 1), so that nothing is known about its prediction without it.
+/// One of the nested networks: its output weights, and the leave-one-out squared residual norm of every row.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Judged {
+    pub(crate) w: Mat<f64>,
+    pub(crate) squares: Vec<f64>,
+}
+
+/// The nested networks of all sizes; `None` where a row has the model to itself (h = 1), so that nothing is known
+/// about its prediction without it.
 ///
 /// `equations` are those of `u`, `y` and `weights`; sizes ascend.
-pub(crate) fn left_out_squares(
+pub(crate) fn judged(
     equations: &NormalEquations,
     u: MatRef<'_, f64>,
     y: MatRef<'_, f64>,
@@ -115,10 +122,14 @@ pub(crate) fn left_out_squares(
     ridge: f64,
     sizes: &[usize],
     par: Par,
-) -> Result<Vec<Option<Vec<f64>>>> {
+) -> Result<Vec<Option<Judged>>> {
     let factor = Factor::new(equations.r().to_owned(), ridge, par)?;
     let outlooks = outlooks(equations, &factor, u, sizes, par);
-    Ok(outlooks.iter().map(|outlook| squares(outlook, y, weights)).collect())
+    let judged = outlooks.iter().zip(sizes).map(|(outlook, &size)| {
+        let squares = squares(outlook, y, weights)?;
+        Some(Judged { w: factor.solve_leading(equations.p(), size), squares })
+    });
+    Ok(judged.collect())
 }
 
 fn squares(outlook: &Outlook, y: MatRef<'_, f64>, weights: &[f64]) -> Option<Vec<f64>> {
@@ -149,13 +160,16 @@ mod tests {
         let equations = NormalEquations::of(u.as_ref(), y.as_ref(), Some(&weights));
         let sizes = [1, 5, 12];
         let (u_ref, y_ref) = (u.as_ref(), y.as_ref());
-        let found = left_out_squares(&equations, u_ref, y_ref, &weights, 0.3, &sizes, Par::Seq)
-            .expect("a solution");
-        for (size, squares) in sizes.into_iter().zip(found) {
-            let squares = squares.expect("no row has a node to itself");
-            for (row, square) in squares.into_iter().enumerate() {
+        let found =
+            judged(&equations, u_ref, y_ref, &weights, 0.3, &sizes, Par::Seq).expect("a solution");
+        for (size, judged) in sizes.into_iter().zip(found) {
+            let judged = judged.expect("no row has a node to itself");
+            let part = u.subcols(0, size);
+            let equations = NormalEquations::of(part, y.as_ref(), Some(&weights));
+            let factor = Factor::new(equations.r().to_owned(), 0.3, Par::Seq).expect("a solution");
+            assert!((factor.solve(equations.p(), Par::Seq) - &judged.w).norm_max() < 1e-10);
+            for (row, square) in judged.squares.into_iter().enumerate() {
                 let others: Vec<usize> = (0..30).filter(|&other| other != row).collect();
-                let part = u.subcols(0, size);
                 let kept: Vec<f64> = others.iter().map(|&other| weights[other]).collect();
                 let equations = NormalEquations::of(
                     select_rows(part, &others).as_ref(),
@@ -199,8 +213,8 @@ mod tests {
         let y = Mat::from_fn(4, 1, |i, _| i as f64);
         let equations = NormalEquations::of(u.as_ref(), y.as_ref(), None);
         let (ones, par) = ([1.0; 4], Par::Seq);
-        let found = left_out_squares(&equations, u.as_ref(), y.as_ref(), &ones, 1e-9, &[4], par)
-            .expect("a solution");
+        let found =
+            judged(&equations, u.as_ref(), y.as_ref(), &ones, 1e-9, &[4], par).expect("a solution");
         assert_eq!(found, [None]);
     }
 }

@@ -2,6 +2,7 @@
 //! small, the best two grow while that helps.
 
 use super::super::settings::{CheckedSettings, Criterion};
+use super::relevance::{INPUT_NODES, best};
 use super::sample::{Entrant, Sample, Trial, least, most, put_all};
 use super::{Decision, network_rows};
 use crate::error::Result;
@@ -127,19 +128,13 @@ impl Sample<'_> {
         let entrants: Vec<(usize, f64)> = (0..designs.len()).map(|place| (place, likely)).collect();
         let mut trials = self.at_sizes(&entrants, &designs, small, &ridges)?;
         if settings.open.gain && settings.may_look(rows, inputs) {
-            let mut leaders = self.leaders(&trials, &designs);
-            leaders.sort_by(|a, b| a.1.score.total_cmp(&b.1.score));
-            leaders.truncate(FINALISTS);
-            for (design, mut trial) in
-                self.with_relevance(&leaders, small, &ridges, RELEVANCE_ROUNDS)?
-            {
-                let place = designs.iter().position(|other| *other == design);
-                trial.design = place.unwrap_or(designs.len());
-                if place.is_none() {
-                    designs.push(design);
-                }
-                trials.push(trial);
-            }
+            let weighted =
+                self.with_relevance_at(INPUT_NODES, &trials, &designs, small, &ridges)?;
+            let begin = designs.len();
+            let entrants: Vec<(usize, f64)> =
+                weighted.iter().zip(begin..).map(|((_, ridge), place)| (place, *ridge)).collect();
+            designs.extend(weighted.into_iter().map(|(design, _)| design));
+            trials.extend(self.at_sizes(&entrants, &designs, small, &ridges)?);
         }
         self.grow(&mut trials, &designs, &sizes, screened, &ridges, observer)?;
         decision.networks =
@@ -154,6 +149,29 @@ impl Sample<'_> {
             decision.ridge = Some(self.tamest(best, &designs[best.design])?);
         }
         Ok(())
+    }
+
+    /// The best designs once more with relevances, and the ridges that suit them, if relevances help: at the largest of
+    /// these sizes that is not above `nodes`, since small networks tell inputs apart as well as larger ones do.
+    fn with_relevance_at(
+        &self,
+        nodes: usize,
+        trials: &[Trial],
+        designs: &[CheckedSettings],
+        sizes: &[usize],
+        ridges: &[f64],
+    ) -> Result<Vec<(CheckedSettings, f64)>> {
+        let size = up_to(nodes, sizes).last().copied().unwrap_or(sizes[0]);
+        let of_size: Vec<Trial> =
+            trials.iter().filter(|trial| trial.nodes == size).cloned().collect();
+        let mut leaders = self.leaders(&of_size, designs);
+        leaders.sort_by(|a, b| a.1.score.total_cmp(&b.1.score));
+        leaders.truncate(FINALISTS);
+        let weighted = self.with_relevance(&leaders, &[size], ridges, RELEVANCE_ROUNDS)?;
+        let Some((best, _)) = best(&weighted) else { return Ok(Vec::new()) };
+        let relevance = |design: &CheckedSettings| design.network.enhancement.relevance.clone();
+        let alike = weighted.iter().filter(|(design, _)| relevance(design) == relevance(best));
+        Ok(alike.map(|(design, trial)| (design.clone(), trial.ridge)).collect())
     }
 
     /// Goes on with the best designs beyond the size `cap`, for as long as that pays.

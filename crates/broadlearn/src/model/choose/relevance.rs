@@ -16,12 +16,15 @@ use crate::progress::{Observer, report};
 use crate::solve::automatic::{Judge, RIDGES};
 
 /// Enhancement nodes of the networks that are looked at.
-const NODES: usize = 100;
+pub(super) const INPUT_NODES: usize = 100;
 const ROUNDS: usize = 4;
 /// Powers of the slopes that are tried: with the larger one, inputs that matter little matter less.
 const SHARPNESS: [f64; 2] = [1.0, 1.5];
 /// An input that varies matters at least this much: slopes of small networks are not the last word.
 const LEAST: f64 = 0.1;
+/// Designs of either number of inputs a node from which relevances begin: a nearly linear network may predict best, and
+/// yet know nothing of the inputs that matter in another way.
+const ORIGINS: usize = 2;
 /// Too few rows tell nothing about inputs.
 const FEWEST_ROWS: usize = 20;
 const CAUTIOUS_RIDGE: f64 = 1.0;
@@ -53,7 +56,7 @@ impl CheckedSettings {
             return Ok((self.clone(), ridges));
         }
         report(observer, "looking at the inputs", 0, None)?;
-        let nodes = NODES.min(self.largest_network(rows));
+        let nodes = INPUT_NODES.min(self.largest_network(rows));
         let closed = self.closed().with_nodes(nodes);
         if sample.judge() == Judge::Residuals && self.criterion != Criterion::Squared {
             sample.beware(&closed, CAUTIOUS_RIDGE)?;
@@ -79,7 +82,7 @@ impl CheckedSettings {
             .flat_map(|(design, trials)| trials.into_iter().map(|trial| (design.clone(), trial)))
             .collect();
         let Some(plain) = best(&leaders).cloned() else { return Ok((self.clone(), ridges)) };
-        let weighted = sample.with_relevance(&leaders, &[nodes], &ridges, ROUNDS)?;
+        let weighted = sample.with_relevance(&promising(leaders), &[nodes], &ridges, ROUNDS)?;
         let (chosen, trial) = best(&weighted).cloned().unwrap_or(plain);
         let mut informed = self.clone();
         informed.network = Network { growth: self.network.growth.clone(), ..chosen.network };
@@ -89,7 +92,7 @@ impl CheckedSettings {
     /// Whether a budget leaves time for so many rows.
     pub(super) fn may_look(&self, rows: usize, inputs: usize) -> bool {
         let designs = 2 * (GAINS.len() - 1) + (ROUNDS - 1) * SHARPNESS.len() * 3;
-        let nodes = (inputs + NODES) as f64;
+        let nodes = (inputs + INPUT_NODES) as f64;
         let product = rows.min(INPUT_ROWS) as f64 * nodes * nodes;
         let flops = designs as f64 * (1 + RIDGES.len()) as f64 * product;
         self.budget.is_none_or(|seconds| flops <= SHARE_OF_BUDGET * seconds * USUAL_SPEED)
@@ -98,8 +101,7 @@ impl CheckedSettings {
 
 impl Sample<'_> {
     /// Designs in which inputs that matter are larger, with their trials, if that helps rows that had no
-    /// say in it. It begins with several gains: a nearly linear network may predict best, and yet know
-    /// nothing of the inputs that matter in another way.
+    /// say in it.
     pub(super) fn with_relevance(
         &self,
         leaders: &[(CheckedSettings, Trial)],
@@ -261,8 +263,22 @@ fn ridges_near(ridges: &[f64], ridge: f64) -> Vec<f64> {
     ridges[place.saturating_sub(2)..(place + 2).min(ridges.len())].to_vec()
 }
 
+/// For every number of inputs a node, the best designs.
+fn promising(mut leaders: Vec<(CheckedSettings, Trial)>) -> Vec<(CheckedSettings, Trial)> {
+    leaders.sort_by(|a, b| a.1.score.total_cmp(&b.1.score));
+    let fan_in = |(design, _): &(CheckedSettings, Trial)| design.network.enhancement.fan_in;
+    let mut chosen: Vec<(CheckedSettings, Trial)> = Vec::new();
+    for leader in leaders {
+        let known = chosen.iter().filter(|other| fan_in(other) == fan_in(&leader)).count();
+        if known < ORIGINS {
+            chosen.push(leader);
+        }
+    }
+    chosen
+}
+
 /// The design whose trial has the least score.
-fn best(trials: &[(CheckedSettings, Trial)]) -> Option<&(CheckedSettings, Trial)> {
+pub(super) fn best(trials: &[(CheckedSettings, Trial)]) -> Option<&(CheckedSettings, Trial)> {
     trials.iter().min_by(|a, b| a.1.score.total_cmp(&b.1.score))
 }
 

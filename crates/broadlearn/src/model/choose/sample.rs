@@ -9,7 +9,7 @@ use crate::preprocess::{ScaledRows, Scaler, Scaling, statistics};
 use crate::solve::automatic::Judge;
 use crate::solve::automatic::score::Yardstick;
 use crate::solve::factor::Factor;
-use crate::solve::nested::left_out_squares;
+use crate::solve::nested::{Judged, judged};
 use crate::solve::start::{L1_STEPS, Start, initial_outputs};
 use crate::solve::system::System;
 use crate::solve::{Loss, NetworkCandidate};
@@ -56,13 +56,14 @@ impl Mapped {
     }
 }
 
-/// A design at one size and ridge, with the squared leave-one-out residual of every row.
+/// A design at one size and ridge, with its output weights and the squared leave-one-out residual of every row.
 #[derive(Clone)]
 pub(super) struct Trial {
     /// The place of its design in a list.
     pub(super) design: usize,
     pub(super) nodes: usize,
     pub(super) ridge: f64,
+    w: Mat<f64>,
     squares: Vec<f64>,
     pub(super) score: f64,
 }
@@ -98,13 +99,13 @@ impl Candidate<'_> {
         let (u, y, par) = (self.u.as_ref(), y.as_ref(), parallelism());
         let before = u.ncols() - most(&self.sizes);
         let widths: Vec<usize> = self.sizes.iter().map(|size| before + size).collect();
-        let found = left_out_squares(&self.equations, u, y, weights, ridge, &widths, par);
+        let found = judged(&self.equations, u, y, weights, ridge, &widths, par);
         let found = found.unwrap_or_default().into_iter().zip(&self.sizes);
-        let trials = found.filter_map(|(squares, &nodes)| {
-            let squares = squares?;
+        let trials = found.filter_map(|(judged, &nodes)| {
+            let Judged { w, squares } = judged?;
             let score = yardstick.mean(&squares, counts);
             let design = self.design;
-            score.is_finite().then_some(Trial { design, nodes, ridge, squares, score })
+            score.is_finite().then_some(Trial { design, nodes, ridge, w, squares, score })
         });
         trials.collect()
     }
@@ -307,11 +308,16 @@ impl<'a> Sample<'a> {
         Ok(())
     }
 
-    /// The network of these settings, and U of the first rows.
-    pub(super) fn mapped(&self, settings: &CheckedSettings, rows: usize) -> Result<Mapped> {
+    /// The network of these settings, built on the first rows.
+    fn map(&self, settings: &CheckedSettings, rows: usize) -> Result<FeatureMap> {
         let inputs = ScaledRows::new(self.x.subrows(0, rows), &self.scaler);
         let user = self.user.as_deref().map(|user| &user[..rows]);
-        let map = build(&settings.network, &inputs, user, settings.seed)?;
+        build(&settings.network, &inputs, user, settings.seed)
+    }
+
+    /// The network of these settings, and U of the first rows.
+    pub(super) fn mapped(&self, settings: &CheckedSettings, rows: usize) -> Result<Mapped> {
+        let map = self.map(settings, rows)?;
         let mut u = Mat::zeros(rows, map.width());
         for range in row_blocks(rows) {
             let x = self.scaled.subrows(range.start, range.len());
@@ -354,14 +360,10 @@ impl<'a> Sample<'a> {
     /// How strongly the outputs of a trial's model depend on each scaled input: the root of the mean
     /// square of the slope; 0 for inputs that do not vary.
     pub(super) fn slopes(&self, settings: &CheckedSettings, trial: &Trial) -> Result<Vec<f64>> {
-        let settings = settings.clone().with_nodes(trial.nodes);
-        let Mapped { map, u } = self.mapped(&settings, self.x.nrows())?;
-        let equations = NormalEquations::of(u.as_ref(), self.y.as_ref(), Some(&self.weights));
-        let factor = Factor::new(equations.r().to_owned(), trial.ridge, parallelism())?;
-        let w = factor.solve(equations.p(), parallelism());
+        let map = self.map(&settings.clone().with_nodes(trial.nodes), self.x.nrows())?;
         let rows = SLOPE_ROWS.min(self.x.nrows());
         let x = self.scaled.subrows(0, rows);
-        let mut slopes = map.mean_squared_slopes(x, w.as_ref());
+        let mut slopes = map.mean_squared_slopes(x, trial.w.as_ref());
         for (slope, column) in slopes.iter_mut().zip(x.col_iter()) {
             let constant = column.iter().all(|value| *value == column[0]);
             *slope = if constant { 0.0 } else { slope.sqrt() };

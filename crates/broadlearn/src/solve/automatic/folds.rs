@@ -11,6 +11,9 @@ use crate::solve::trimmed::{TRIMMED_KERNEL, Trimmed, least_trimmed_squares};
 use crate::state::StateRows;
 use faer::{Accum, Mat, MatRef, Par};
 
+/// Sample weights that differ by less than this part of the largest are the same.
+const NO_CHANGE: f64 = 0.01;
+
 /// Training and test rows of one fold.
 pub(super) struct Fold {
     train: StateRows<'static>,
@@ -65,7 +68,8 @@ impl Fold {
 
     /// The residuals of the test rows after every kernel of the path; `None` where the
     /// path did not lead, because a start begins later, all weights vanished or the equations
-    /// could not be factored.
+    /// could not be factored. Where the sample weights hardly change there is nothing to solve again: so it is
+    /// with all kernels that are much wider than the residuals.
     pub(super) fn path(
         &self,
         system: &System<'_>,
@@ -77,21 +81,28 @@ impl Fold {
         let mut judged = vec![None; kernels.len()];
         let user = self.train_weights.as_deref();
         let Some((mut outputs, widest)) = self.begin(system, ridge, start) else { return judged };
+        let mut solved_with: Vec<f64> = Vec::new();
+        let mut latest: Option<Vec<f64>> = None;
         for (judged, &sigma) in judged.iter_mut().zip(kernels) {
             if sigma > widest && kernels.len() > 1 {
                 continue;
             }
-            let mut step = || -> Result<Mat<f64>> {
-                let mut w = Mat::zeros(0, 0);
+            let mut follow = || -> Result<Option<Mat<f64>>> {
+                let mut solved = None;
                 for _ in 0..STEPS_PER_KERNEL {
                     let weights = sample_weights(system, outputs.as_ref(), kind, sigma, user)?;
-                    w = system.solve(Some(&weights), ridge)?.w;
+                    if as_before(&weights, &solved_with) {
+                        break;
+                    }
+                    let w = system.solve(Some(&weights), ridge)?.w;
                     outputs = system.outputs(w.as_ref())?;
+                    (solved, solved_with) = (Some(w), weights);
                 }
-                Ok(w)
+                Ok(solved)
             };
-            let Ok(w) = step() else { break };
-            *judged = Some(self.judge(w.as_ref()));
+            let Ok(solved) = follow() else { break };
+            latest = solved.map(|w| self.judge(w.as_ref())).or(latest);
+            judged.clone_from(&latest);
         }
         judged
     }
@@ -120,5 +131,41 @@ impl Fold {
             1 => residuals.col(0).iter().copied().collect(),
             _ => residuals.row_iter().map(|row| row.norm_l2()).collect(),
         }
+    }
+}
+
+/// Whether the weights are those of before, but for a small part of the largest.
+fn as_before(weights: &[f64], before: &[f64]) -> bool {
+    let largest = weights.iter().copied().fold(0.0, f64::max);
+    let same = |(new, old): (&f64, &f64)| (new - old).abs() <= NO_CHANGE * largest;
+    weights.len() == before.len() && weights.iter().zip(before).all(same)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::features::draw::{Purpose, Stream};
+
+    #[test]
+    fn kernels_much_wider_than_the_residuals_are_all_the_squared_loss() {
+        let mut stream = Stream::new(1, Purpose::Noise, 0);
+        let u = Mat::from_fn(100, 5, |_, _| stream.normal());
+        let y = Mat::from_fn(100, 1, |i, _| u[(i, 0)] - u[(i, 3)] + 0.1 * stream.normal());
+        let fold = Fold::new(u.as_ref(), y.as_ref(), None, (0, 5), 0).expect("a fold");
+        let system = fold.system();
+        let path = |kernels: &[f64]| {
+            fold.path(&system, 0.1, Start::Ridge, RobustLoss::Correntropy, kernels)
+        };
+        let all = path(&[1e6, 1e5, 1e4, 0.2]);
+        let ridge = fold.ridge(&system, 0.1).expect("a solution");
+        for wide in &all[..3] {
+            let wide = wide.as_ref().expect("residuals");
+            assert!(wide.iter().zip(&ridge).all(|(a, b)| (a - b).abs() < 1e-9));
+        }
+        // They have not moved where the narrow one begins: at the ridge solution.
+        let alone = path(&[0.2]).pop().flatten().expect("residuals");
+        let narrow = all[3].as_ref().expect("residuals");
+        assert!(narrow.iter().zip(&alone).all(|(a, b)| (a - b).abs() < 1e-9));
+        assert!(narrow.iter().zip(&ridge).any(|(a, b)| (a - b).abs() > 1e-4));
     }
 }

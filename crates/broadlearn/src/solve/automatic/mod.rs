@@ -87,6 +87,8 @@ const MOST_DISBELIEVED: f64 = 0.65;
 struct Path {
     ridge: f64,
     start: Start,
+    /// How many of the kernels, from the widest on, it still goes through.
+    reach: usize,
     /// Squared residual norms by kernel; shorter than the others where the path did not lead in some
     /// fold.
     judged: Vec<Vec<f64>>,
@@ -123,7 +125,10 @@ pub(crate) fn choose(
         racing.par_iter_mut().for_each(|path| {
             let judged = match &kernels {
                 None => vec![data.ridge(&system, path.ridge)],
-                Some((kind, kernels)) => data.path(&system, path.ridge, path.start, *kind, kernels),
+                Some((kind, kernels)) => {
+                    let kernels = &kernels[..path.reach];
+                    data.path(&system, path.ridge, path.start, *kind, kernels)
+                }
             };
             for (kernel, part) in judged.into_iter().enumerate() {
                 let part = part.unwrap_or_default();
@@ -162,6 +167,7 @@ fn paths(choice: &Choice<'_>, judge: Judge, kernels: usize) -> Vec<Path> {
     let path = |ridge, start| Path {
         ridge,
         start,
+        reach: kernels,
         judged: vec![Vec::new(); kernels],
         residuals: vec![Vec::new(); kernels],
     };
@@ -193,7 +199,8 @@ fn yardstick(
     Yardstick::new(&residuals, judge, robust)
 }
 
-/// Takes out the paths whose best kernel is worse than the best of all by more than chance explains.
+/// Takes out the paths whose best kernel is worse than the best of all by more than chance explains, and of the
+/// others the narrow ends of which that is true.
 fn drop_out(racing: &mut Vec<Path>, weights: &[f64], judge: Judge, robust: bool) {
     let settings = complete(racing, weights.len());
     let yardstick = yardstick(&settings, weights, judge, robust);
@@ -215,16 +222,16 @@ fn drop_out(racing: &mut Vec<Path>, weights: &[f64], judge: Judge, robust: bool)
         .min_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, index)| index);
     let leading = racing[leader].judged[kernel].clone();
+    let hopeless = |squares: &[f64]| {
+        let (mean, error) = yardstick.excess(squares, &leading, weights);
+        squares.len() < leading.len() || mean > CLEARLY_WORSE * error
+    };
     let stays: Vec<bool> = racing
         .iter()
         .zip(&best)
         .enumerate()
         .map(|(index, (path, best))| {
-            safe == Some(index)
-                || best.is_some_and(|(_, kernel)| {
-                    let (mean, error) = yardstick.excess(&path.judged[kernel], &leading, weights);
-                    mean <= CLEARLY_WORSE * error
-                })
+            safe == Some(index) || best.is_some_and(|(_, kernel)| !hopeless(&path.judged[kernel]))
         })
         .collect();
     // Of paths that lead to the same residuals one stays: not a trimmed one, for the same reason, and with the largest ridge.
@@ -240,6 +247,12 @@ fn drop_out(racing: &mut Vec<Path>, weights: &[f64], judge: Judge, robust: bool)
     };
     let needed: Vec<bool> =
         (0..racing.len()).map(|index| stays[index] && !superfluous(index)).collect();
+    for (path, best) in racing.iter_mut().zip(&best) {
+        let narrowest = best.map_or(0, |(_, kernel)| kernel);
+        while path.reach > narrowest + 1 && hopeless(&path.judged[path.reach - 1]) {
+            path.reach -= 1;
+        }
+    }
     let mut needed = needed.into_iter();
     racing.retain(|_| needed.next().unwrap_or(true));
 }
@@ -372,7 +385,7 @@ mod tests {
 
     fn path(ridge: f64, start: Start, residuals: &[f64]) -> Path {
         let judged = vec![residuals.iter().map(|e| e * e).collect()];
-        Path { ridge, start, judged, residuals: vec![residuals.to_vec()] }
+        Path { ridge, start, reach: 1, judged, residuals: vec![residuals.to_vec()] }
     }
 
     #[test]
@@ -388,5 +401,20 @@ mod tests {
         drop_out(&mut racing, &[1.0; 5], Judge::Residuals, true);
         let left: Vec<(f64, Start)> = racing.iter().map(|path| (path.ridge, path.start)).collect();
         assert_eq!(left, [(10.0, Start::L1), (100.0, Start::L1)]);
+    }
+
+    #[test]
+    fn kernels_at_the_narrow_end_that_are_clearly_worse_are_not_followed_further() {
+        let near: Vec<f64> = (0..200).map(|i| 0.01 * f64::from(i % 7 - 3)).collect();
+        let far: Vec<f64> = near.iter().map(|e| e + 0.5).collect();
+        let mut long = path(1.0, Start::L1, &near);
+        for residuals in [&far, &near, &far, &far] {
+            long.judged.push(residuals.iter().map(|e| e * e).collect());
+            long.residuals.push(residuals.clone());
+        }
+        long.reach = 5;
+        let mut racing = vec![long];
+        drop_out(&mut racing, &[1.0; 200], Judge::Residuals, true);
+        assert_eq!(racing[0].reach, 3);
     }
 }

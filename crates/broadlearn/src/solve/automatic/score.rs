@@ -7,6 +7,7 @@
 //! distance, wrong ones need not.
 
 use super::Judge;
+use crate::features::vector_math;
 use crate::preprocess::statistics;
 use rayon::prelude::*;
 
@@ -37,6 +38,8 @@ const STILL_AS_DENSE: f64 = 0.8;
 const ENOUGH_ROWS: f64 = 0.02;
 /// Steps of the estimate of the good rows' spread, and the least spread in units of the first one.
 const EM_STEPS: usize = 40;
+/// They end sooner where variance and share change by less than this part.
+const SETTLED: f64 = 1e-3;
 const LEAST_SPREAD: f64 = 0.2;
 
 impl Yardstick {
@@ -151,29 +154,44 @@ impl Core {
         let (mut variance, mut share) = (first_spread * first_spread, 0.2);
         let floor = (LEAST_SPREAD * first_spread).powi(2);
         let even = 1.0 / reach.max(first_spread);
-        let normal = |square: f64, variance: f64| {
-            (-square / (2.0 * variance)).exp() / (std::f64::consts::TAU * variance).sqrt()
-        };
+        let mut densities = vec![0.0; rows.squares.len()];
         for _ in 0..EM_STEPS {
+            normal_densities(rows.squares, variance, &mut densities);
             let (mut good, mut sum) = (0.0, 0.0);
-            for (&square, weight) in rows.squares.iter().zip(rows.weights) {
-                let core = (1.0 - share) * normal(square, variance);
+            for ((&square, weight), normal) in rows.squares.iter().zip(rows.weights).zip(&densities)
+            {
+                let core = (1.0 - share) * normal;
                 let part = weight * core / (core + share * even);
                 good += part;
                 sum += part * square;
             }
+            let before = (variance, share);
             variance = (sum / good.max(f64::MIN_POSITIVE)).max(floor);
             share = (1.0 - good / total).clamp(0.005, 0.5);
+            if settled(variance, before.0) && settled(share, before.1) {
+                break;
+            }
         }
-        let density = |square: f64| (1.0 - share) * normal(square, variance) + share * even;
-        let surprise = rows
-            .squares
+        normal_densities(rows.squares, variance, &mut densities);
+        let surprise: f64 = densities
             .iter()
             .zip(rows.weights)
-            .map(|(&square, weight)| -weight * density(square).ln())
-            .sum::<f64>();
+            .map(|(normal, weight)| -weight * ((1.0 - share) * normal + share * even).ln())
+            .sum();
         Self { spread: variance.sqrt(), surprise: surprise / total }
     }
+}
+
+/// The density of a normal variable of this variance, for squares of it.
+fn normal_densities(squares: &[f64], variance: f64, densities: &mut [f64]) {
+    let (scale, height) = (-0.5 / variance, 1.0 / (std::f64::consts::TAU * variance).sqrt());
+    densities.iter_mut().zip(squares).for_each(|(density, square)| *density = scale * square);
+    vector_math::exp(densities);
+    densities.iter_mut().for_each(|density| *density *= height);
+}
+
+fn settled(now: f64, before: f64) -> bool {
+    (now - before).abs() <= SETTLED * now
 }
 
 /// Where the density of the residuals stops falling, in units of the spread.
