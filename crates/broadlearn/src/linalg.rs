@@ -5,6 +5,7 @@ use faer::linalg::householder;
 use faer::linalg::matmul::matmul;
 use faer::linalg::qr::no_pivoting::factor as qr;
 use faer::{Accum, ColMut, ColRef, Conj, Mat, MatMut, MatRef, Par, Spec};
+use rayon::prelude::*;
 
 /// Rows that go through map, product and accumulation together: large enough for the blocked
 /// products to run at full speed, small enough that a block of 5000 nodes takes 80 MB. Not a power
@@ -26,6 +27,19 @@ pub(crate) fn parallelism() -> Par {
 /// than they bring, most of all on a busy machine.
 pub(crate) fn worth(par: Par, flops: f64) -> Par {
     if flops < 2e7 { Par::Seq } else { par }
+}
+
+/// What `work` makes of the items, in their order: by all threads, if that many flops are worth them. To hand work
+/// over to the threads of a pool takes some ten microseconds even if there is but one.
+pub(crate) fn on_threads<T: Send, R: Send>(
+    items: Vec<T>,
+    flops: f64,
+    work: impl Fn(T) -> R + Sync + Send,
+) -> Vec<R> {
+    match worth(parallelism(), flops) {
+        Par::Seq => items.into_iter().map(work).collect(),
+        Par::Rayon(_) => items.into_par_iter().map(work).collect(),
+    }
 }
 
 /// `into` = or += `left` `right`. faer splits the sums of a product with a vector among the threads,

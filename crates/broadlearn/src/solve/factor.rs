@@ -99,11 +99,6 @@ impl Factor {
         triangular_solve::solve_lower_triangular_in_place(self.0.as_ref(), right, par);
     }
 
-    /// Overwrites `right` with F'^-1 `right`, on one thread.
-    pub(crate) fn solve_upper_in_place(&self, right: MatMut<'_, f64>) {
-        triangular_solve::solve_upper_triangular_in_place(self.0.transpose(), right, Par::Seq);
-    }
-
     /// Overwrites `right` with the solution. A single right-hand side is left to one thread, for
     /// the reason given at [`product`](crate::linalg::product).
     pub(crate) fn solve_in_place(&self, right: MatMut<'_, f64>, par: Par) {

@@ -205,7 +205,7 @@ impl FixedPoint {
 /// With a tiny ridge rounding errors alone may change the outputs by more than the tolerance, in every step.
 /// Changes below this may be such, if the least of them is so many steps ago.
 pub(super) const SMALL: f64 = 1e-6;
-const PATIENCE: usize = 10;
+pub(super) const PATIENCE: usize = 10;
 
 /// An error if no row is left to learn from.
 pub(crate) fn check_not_vanished(weights: &[f64], loss: Loss) -> Result<()> {

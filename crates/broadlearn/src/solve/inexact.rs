@@ -25,7 +25,7 @@ use crate::linalg::{parallelism, select_rows, squared_norm};
 use crate::progress::{Observer, report};
 use crate::state::{NormalEquations, Packed};
 use faer::Mat;
-use slope::{Point, Rule, SAMPLE_CHANGE, STEPS_ON_THE_WAY, Slope};
+use slope::{Goal, Point, Rule, SAMPLE_CHANGE, STEPS_ON_THE_WAY, Slope};
 
 mod slope;
 
@@ -33,8 +33,11 @@ mod slope;
 /// steps that they save (MNIST with 5100 nodes: 1.5 L, 2 L and 3 L take about the same time).
 const ROWS_PER_NODE: usize = 2;
 const SAMPLE_STEPS: usize = 30;
-/// Outputs of U in 32 bits are good for this; a finer tolerance takes another round.
+/// Outputs of U in 32 bits are good for this; a finer tolerance takes another round, unless U itself is at hand.
 const PACKED_CHANGE: f64 = 1e-7;
+/// The climb ends where an exact step is expected to change the outputs by this part of the tolerance. What is expected
+/// is right to a third or so.
+const PART_OF_TOLERANCE: f64 = 0.6;
 /// Rounds after which the plain iteration takes over.
 const MOST_ROUNDS: usize = 4;
 
@@ -97,15 +100,17 @@ impl FixedPoint {
             };
             beginnings.push(Beginning { start, w, widest });
         }
-        let Some(w) = self.on_sample(&sample, beginnings, &sample_factor, sigma, observer)? else {
-            return Ok(None);
-        };
+        // If all rows are the sample and there is one way only, nothing has to be compared.
+        let steps = if count == n && beginnings.len() == 1 { 0 } else { SAMPLE_STEPS };
+        let found = self.on_sample(&sample, beginnings, &sample_factor, sigma, steps, observer)?;
+        let Some(w) = found else { return Ok(None) };
 
         // 3 and 4. On all rows.
         let mut point = Point { f: Mat::zeros(n, y.ncols()), w };
         packed.outputs(point.w.as_ref(), point.f.as_mut());
         let (mut steps, mut objective) = (0, Vec::new());
-        let mut goal = (0.8 * self.tolerance).max(PACKED_CHANGE);
+        let least = if packed.is_rounded_for_good() { PACKED_CHANGE } else { 0.0 };
+        let mut goal = (PART_OF_TOLERANCE * self.tolerance).max(least);
         let mut preconditioner = Some(sample_factor);
         let mut error_of_gradient = None;
         let mut change_before = f64::INFINITY;
@@ -118,7 +123,8 @@ impl FixedPoint {
                 all.anneal(&mut point, self.kind, sigma, &factor, observer)?;
             }
             let most = self.max_iterations.saturating_sub(steps + 1);
-            let climb = all.climb(&mut point, Rule::Loss(loss), &factor, goal, most, observer)?;
+            let (rule, end) = (Rule::Loss(loss), Goal::FixedPoint(goal));
+            let climb = all.climb(&mut point, rule, &factor, end, most, observer)?;
             steps += climb.objective.len();
             objective.extend(climb.objective);
 
@@ -134,7 +140,7 @@ impl FixedPoint {
             let penalty = ridge / (2.0 * sigma * sigma) * squared_norm(point.w.as_ref());
             objective.push(normalised_objective(&losses, user, penalty));
             steps += 1;
-            // A round goes three times as far as the tolerance: if that does not even halve a small
+            // A further round goes three times as far as the tolerance: if that does not even halve a small
             // change, rounding errors are all that is left.
             let rounding = last_change < SMALL && last_change > 0.5 * change_before;
             change_before = last_change;
@@ -167,7 +173,7 @@ impl FixedPoint {
             let mut change = Mat::zeros(n, y.ncols());
             packed.outputs(difference.as_ref(), change.as_mut());
             point = Point { f: point.f + change, w };
-            goal = 0.3 * self.tolerance;
+            goal *= 0.5;
         }
         Ok(None)
     }
@@ -179,9 +185,11 @@ impl FixedPoint {
         beginnings: Vec<Beginning>,
         factor: &Preconditioner,
         sigma: f64,
+        steps: usize,
         observer: &mut Observer<'_>,
     ) -> Result<Option<Mat<f64>>> {
         let loss = self.kind.at(sigma);
+        let goal = Goal::SmallStep(SAMPLE_CHANGE);
         let mut best: Option<(f64, Mat<f64>)> = None;
         for Beginning { start, w, widest } in beginnings {
             let mut f = Mat::zeros(sample.y.nrows(), sample.y.ncols());
@@ -192,14 +200,7 @@ impl FixedPoint {
                     let squares = sample.squares(point.f.as_ref());
                     let Some(weights) = least_absolute_weights(squares, sample.user) else { break };
                     let rule = Rule::Frozen(&weights);
-                    sample.climb(
-                        &mut point,
-                        rule,
-                        factor,
-                        SAMPLE_CHANGE,
-                        STEPS_ON_THE_WAY,
-                        observer,
-                    )?;
+                    sample.climb(&mut point, rule, factor, goal, STEPS_ON_THE_WAY, observer)?;
                 }
             }
             if self.anneal {
@@ -207,14 +208,12 @@ impl FixedPoint {
                 for wide in annealing(&squares, sigma, sample.user) {
                     if wide <= widest {
                         let rule = Rule::Loss(self.kind.at(wide));
-                        let most = STEPS_ON_THE_WAY;
-                        sample.climb(&mut point, rule, factor, SAMPLE_CHANGE, most, observer)?;
+                        sample.climb(&mut point, rule, factor, goal, STEPS_ON_THE_WAY, observer)?;
                     }
                 }
             }
             let rule = Rule::Loss(loss);
-            let climb =
-                sample.climb(&mut point, rule, factor, SAMPLE_CHANGE, SAMPLE_STEPS, observer)?;
+            let climb = sample.climb(&mut point, rule, factor, goal, steps, observer)?;
             let objective = climb.objective.last().copied().unwrap_or(f64::NEG_INFINITY);
             if best.as_ref().is_none_or(|(most, _)| objective > *most) {
                 best = Some((objective, point.w));

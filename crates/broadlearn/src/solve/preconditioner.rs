@@ -4,39 +4,47 @@
 //! any positive definite matrix near the right one will do. So all of the factor F but blocks on its
 //! diagonal is kept in tiles of whole numbers, as U is ([`Panel`]): a fourth of the memory of a square
 //! matrix in double precision. The solution is that of F~ F~', with F~ off by 2^-32 of the largest value
-//! in a column of a tile.
+//! in a column of a tile. Of the blocks on the diagonal the inverses are kept, in double precision, so that a solve consists of
+//! products: to solve with a block of 248 rows and few right-hand sides takes many times as long.
 
 use super::factor::Factor;
-use crate::linalg::slice_of_column;
-use crate::state::packed::by_rows;
-use crate::state::{PANEL, Panel};
-use faer::{Mat, MatMut, MatRef, Par};
-use rayon::prelude::*;
+use crate::linalg::on_threads;
+use crate::state::packed::{by_rows, from_rows, panel_height};
+use crate::state::{PANEL, Panel, Precision};
+use faer::linalg::triangular_inverse::invert_lower_triangular;
+use faer::{Mat, MatRef, Par};
 
-/// F~, band by band of [`PANEL`] rows.
+/// F~, band by band of as many rows.
 pub(crate) struct Preconditioner {
     bands: Vec<Band>,
+    height: usize,
+    nodes: usize,
 }
 
-/// Some rows of a factor: tiles left of the diagonal, and the block on it.
+/// Some rows of a factor: tiles left of the diagonal, and the inverse of the block on it.
 struct Band {
     tiles: Vec<Panel>,
-    corner: Factor,
+    corner: Panel,
+    rows: usize,
 }
 
 impl Preconditioner {
+    /// `None` if the factor is not one of a positive definite matrix.
     pub(crate) fn new(factor: &Factor) -> Option<Self> {
         let lower = factor.lower();
         let nodes = lower.nrows();
-        let starts: Vec<usize> = (0..nodes).step_by(PANEL).collect();
-        let band = |&start: &usize| {
-            let rows = lower.subrows(start, PANEL.min(nodes - start));
-            let tile = |column: usize| Panel::new(rows.subcols(column, PANEL));
-            let tiles = (0..start).step_by(PANEL).map(tile).collect();
-            let corner = Factor::from_lower(rows.subcols(start, rows.nrows()).to_owned())?;
-            Some(Band { tiles, corner })
-        };
-        Some(Self { bands: starts.par_iter().map(band).collect::<Option<_>>()? })
+        let height = panel_height(nodes);
+        let starts: Vec<usize> = (0..nodes).step_by(height).collect();
+        let flops = (nodes * nodes * height) as f64;
+        let bands = on_threads(starts, flops, |start| {
+            let rows = lower.subrows(start, height.min(nodes - start));
+            let whole = |column| Panel::new(rows.subcols(column, height), height, Precision::Whole);
+            let tiles = (0..start).step_by(height).map(whole).collect();
+            let corner = inverse(rows.subcols(start, rows.nrows()))?;
+            let corner = Panel::new(corner.as_ref(), height, Precision::Double);
+            Some(Band { tiles, corner, rows: rows.nrows() })
+        });
+        Some(Self { bands: bands.into_iter().collect::<Option<_>>()?, height, nodes })
     }
 
     /// Bytes for so many nodes.
@@ -47,28 +55,31 @@ impl Preconditioner {
     /// The solution for a right-hand side. Tiles are worked on in parallel, their sums added in order.
     pub(crate) fn solve(&self, right: MatRef<'_, f64>) -> Mat<f64> {
         let columns = right.ncols();
+        let flops = |tiles: usize| 2.0 * (tiles * self.height * self.height * columns) as f64;
         let mut parts: Vec<Vec<f64>> = Vec::with_capacity(self.bands.len());
         for (place, band) in self.bands.iter().enumerate() {
-            let mut block = right.subrows(place * PANEL, band.corner.lower().nrows()).to_owned();
-            let found: Vec<Mat<f64>> = (band.tiles.par_iter().zip(&parts))
-                .map(|(tile, part)| {
-                    let mut found = Mat::zeros(block.nrows(), columns);
-                    tile.outputs(part, found.as_mut());
-                    found
-                })
-                .collect();
+            let mut block = right.subrows(place * self.height, band.rows).to_owned();
+            let tiles: Vec<(&Panel, &Vec<f64>)> = band.tiles.iter().zip(&parts).collect();
+            let found = on_threads(tiles, flops(place), |(tile, part)| {
+                let mut found = Mat::zeros(band.rows, columns);
+                tile.outputs(part, found.as_mut());
+                found
+            });
             found.iter().for_each(|found| block -= found);
-            band.corner.solve_lower_in_place(block.as_mut(), Par::Seq);
+            let right = by_rows(block.as_ref());
+            band.corner.outputs(&right, block.as_mut());
             parts.push(by_rows(block.as_ref()));
         }
-        let mut solution = Mat::zeros(right.nrows(), columns);
+        let mut solution = Mat::zeros(self.nodes, columns);
         for (place, band) in self.bands.iter().enumerate().rev() {
-            let rows = band.corner.lower().nrows();
-            let mut block = solution.as_mut().subrows_mut(place * PANEL, rows);
-            copy_rows(&parts[place], block.as_mut());
-            band.corner.solve_upper_in_place(block.as_mut());
-            let taken_away: Mat<f64> = -block.as_ref();
-            band.tiles.par_iter().zip(&mut parts).for_each(|(tile, part)| {
+            let right = from_rows(&parts[place], band.rows, columns);
+            let mut found = vec![0.0; band.rows * columns];
+            band.corner.add_products(right.as_ref(), &mut found);
+            let found = from_rows(&found, band.rows, columns);
+            solution.subrows_mut(place * self.height, band.rows).copy_from(&found);
+            let taken_away: Mat<f64> = -found;
+            let tiles: Vec<(&Panel, &mut Vec<f64>)> = band.tiles.iter().zip(&mut parts).collect();
+            on_threads(tiles, flops(place), |(tile, part)| {
                 tile.add_products(taken_away.as_ref(), part);
             });
         }
@@ -76,13 +87,12 @@ impl Preconditioner {
     }
 }
 
-/// Writes rows that stand one after the other.
-fn copy_rows(rows: &[f64], into: MatMut<'_, f64>) {
-    let columns = into.ncols();
-    for (place, column) in into.col_iter_mut().enumerate() {
-        let values = rows[place..].iter().step_by(columns);
-        slice_of_column(column).iter_mut().zip(values).for_each(|(into, value)| *into = *value);
-    }
+/// The inverse of a lower triangle, zeros above it; `None` unless the diagonal is positive.
+fn inverse(lower: MatRef<'_, f64>) -> Option<Mat<f64>> {
+    let n = lower.nrows();
+    let mut inverse = Mat::zeros(n, n);
+    invert_lower_triangular(inverse.as_mut(), lower, Par::Seq);
+    (0..n).all(|i| lower[(i, i)] > 0.0).then_some(inverse)
 }
 
 #[cfg(test)]

@@ -6,5 +6,5 @@ pub(crate) mod packed;
 pub(crate) mod rows;
 
 pub use normal::NormalEquations;
-pub(crate) use packed::{PANEL, Packed, Panel};
+pub(crate) use packed::{PANEL, Packed, Panel, Precision};
 pub(crate) use rows::StateRows;

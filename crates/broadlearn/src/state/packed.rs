@@ -1,26 +1,33 @@
-//! U in 32 bits, for products with few columns.
+//! U in panels, mostly in 32 bits, for products with few columns.
 //!
 //! An iterative solver reads all of U twice in every step, and then memory is what it waits for. Here
 //! a value takes four bytes: a whole number between -2^31 and 2^31, in units of the largest value of
 //! its column within the panel. That is off by 2^-32 of the largest value, a hundred times less than
 //! a single-precision number of the same size; products are summed in double precision.
 //!
-//! Rows come in panels of [`PANEL`], column by column. What does not fit into memory is computed
+//! A U that the caches hold is not waited for, and stays as it is.
+//!
+//! Rows come in panels of up to [`PANEL`], column by column. What does not fit into memory is computed
 //! anew in every pass, to the same bits: a panel is always computed by itself, on one thread. Work is
 //! split by rows, in parts that do not depend on the number of threads, so that neither memory nor
 //! threads change a bit of the result.
 
 use super::StateRows;
-use crate::linalg::{slice_of, slice_of_column, split_rows};
+use crate::linalg::{on_threads, row_blocks, slice_of, slice_of_column, split_rows};
 use faer::{Mat, MatMut, MatRef};
-use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Mutex;
 
 mod products;
 
-/// Rows in a panel: a multiple of 8, but not a power of two, or columns would share cache lines.
+/// Rows in a panel, at most: a multiple of 8, but not a power of two, or columns would share cache lines.
 pub(crate) const PANEL: usize = 248;
+/// Bytes of a U that stays in double precision: twice the second-level cache of many processors, beyond which the
+/// third one or memory is waited for.
+const CACHED: usize = 2 << 20;
+/// Bytes of a U in 32 bits that is read from a cache in every pass: a part of the third-level cache that a core
+/// may count on.
+const NEAR: usize = 8 << 20;
 /// Panels whose products are added up in order before the sums are: as many sums as there are parts
 /// can be made at the same time.
 const PARTS: usize = 16;
@@ -32,17 +39,45 @@ pub(crate) struct Packed<'a> {
     state: &'a StateRows<'a>,
     /// The rows, in the order in which the outputs have them.
     order: Vec<usize>,
+    /// U itself, where it is in memory in this order.
+    whole: Option<MatRef<'a, f64>>,
+    /// The rows of a panel.
+    height: usize,
+    precision: Precision,
     /// The first panels, as many as may be kept.
     kept: Vec<Panel>,
     /// Where the others are computed: fresh memory for each would have to be cleared first.
     spare: Mutex<Vec<Workspace>>,
 }
 
-/// Some rows of U: `values` times the unit of their column.
-#[derive(Clone, Default)]
+/// How numbers are kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Precision {
+    /// In 32 bits, as whole numbers.
+    Whole,
+    /// As they are.
+    Double,
+}
+
+/// Some rows of U: values times the unit of their column.
+#[derive(Clone)]
 pub(crate) struct Panel {
-    values: Vec<i32>,
+    values: Values,
     units: Vec<f64>,
+    /// The distance of columns: the number of rows, or a little more.
+    height: usize,
+}
+
+#[derive(Clone)]
+enum Values {
+    Whole(Vec<i32>),
+    Double(Vec<f64>),
+}
+
+/// The height of panels for so many rows: all about the same, for what a panel lacks is multiplied as well.
+pub(crate) fn panel_height(rows: usize) -> usize {
+    let height = rows.div_ceil(rows.div_ceil(PANEL).max(1)).next_multiple_of(8).max(8);
+    if height.is_power_of_two() { height + 8 } else { height }
 }
 
 /// A panel of U itself, and packed.
@@ -54,7 +89,32 @@ struct Workspace {
 impl<'a> Packed<'a> {
     /// These rows of U, of which nothing is kept yet.
     pub(crate) fn new(state: &'a StateRows<'a>, order: Vec<usize>) -> Self {
-        Self { state, order, kept: Vec::new(), spare: Mutex::default() }
+        let bytes = order.len() * state.width() * size_of::<f64>();
+        let precision = if bytes <= CACHED { Precision::Double } else { Precision::Whole };
+        let height = panel_height(order.len());
+        let in_order = order.len() == state.len() && order.iter().enumerate().all(|(i, &j)| i == j);
+        let whole = match state {
+            StateRows::Whole(u) if in_order => Some(u.as_ref()),
+            _ => None,
+        };
+        let (kept, spare) = (Vec::new(), Mutex::default());
+        Self { state, order, whole, height, precision, kept, spare }
+    }
+
+    /// Whether two passes over U take hardly longer than one in which everything is done twice.
+    pub(crate) fn is_near(&self) -> bool {
+        let bytes = self.order.len() * self.state.width() * size_of::<i32>();
+        bytes <= NEAR
+    }
+
+    /// Whether nothing tells what rounding has changed.
+    pub(crate) fn is_rounded_for_good(&self) -> bool {
+        self.precision == Precision::Whole && self.whole.is_none()
+    }
+
+    /// U itself, if it is in memory and has been rounded.
+    pub(crate) fn rounded_from(&self) -> Option<MatRef<'a, f64>> {
+        self.whole.filter(|_| self.precision == Precision::Whole)
     }
 
     pub(crate) fn rows(&self) -> &[usize] {
@@ -68,16 +128,23 @@ impl<'a> Packed<'a> {
 
     /// The number of panels of which these many bytes hold all or the first.
     fn most_kept(&self, bytes: u64) -> usize {
-        let panel = self.state.width() * (PANEL * size_of::<i32>() + size_of::<f64>());
+        let size = match self.precision {
+            Precision::Whole => size_of::<i32>(),
+            Precision::Double => size_of::<f64>(),
+        };
+        let panel = self.state.width() * (self.height * size + size_of::<f64>());
         let room = usize::try_from(bytes).unwrap_or(usize::MAX) / panel.max(1);
-        room.min(self.order.len().div_ceil(PANEL))
+        room.min(self.order.len().div_ceil(self.height))
     }
 
     /// Keeps as much as fits into so many bytes.
     pub(crate) fn fill(&mut self, bytes: u64) {
-        let missing = self.kept.len()..self.most_kept(bytes);
-        let found: Vec<Panel> =
-            missing.into_par_iter().map(|panel| self.compute(panel, std::mem::take)).collect();
+        let missing: Vec<usize> = (self.kept.len()..self.most_kept(bytes)).collect();
+        // To compute a value takes more than to copy one.
+        let flops = 100.0 * (missing.len() * self.height * self.state.width()) as f64;
+        let found = on_threads(missing, flops, |panel| {
+            self.compute(panel, |panel| std::mem::replace(panel, self.no_panel()))
+        });
         self.kept.extend(found);
     }
 
@@ -91,21 +158,32 @@ impl<'a> Packed<'a> {
     ) {
         let most_kept = self.most_kept(bytes);
         self.kept.clear();
-        let panels = rows.div_ceil(PANEL);
+        let height = self.height;
+        let panels = rows.div_ceil(height);
+        if let Some(u) = self.whole {
+            let blocks = (0..most_kept.min(panels)).collect();
+            let flops = 10.0 * (rows * self.state.width()) as f64;
+            self.kept = on_threads(blocks, flops, |panel| {
+                let rows = self.rows_of(panel);
+                Panel::new(u.subrows(rows.start, rows.len()), height, self.precision)
+            });
+            return row_blocks(rows)
+                .for_each(|block| visitor(block.clone(), u.subrows(block.start, block.len())));
+        }
         let mut buffer =
-            Mat::zeros(self.order.len().min(PANEL * PANELS_AT_ONCE), self.state.width());
+            Mat::zeros(self.order.len().min(height * PANELS_AT_ONCE), self.state.width());
         for first in (0..panels).step_by(PANELS_AT_ONCE) {
             let last = (first + PANELS_AT_ONCE).min(panels);
-            let start = first * PANEL;
-            let end = (last * PANEL).min(self.order.len());
+            let start = first * height;
+            let end = (last * height).min(self.order.len());
             let mut u = buffer.as_mut().subrows_mut(0, end - start);
-            let blocks = (first..last).into_par_iter().zip(split_rows(u.as_mut(), PANEL));
-            let found: Vec<Option<Panel>> = blocks
-                .map(|(panel, mut u)| {
-                    self.state.select_into(&self.order[self.rows_of(panel)], u.as_mut());
-                    (panel < most_kept).then(|| Panel::new(u.as_ref()))
-                })
-                .collect();
+            let flops = 100.0 * ((end - start) * self.state.width()) as f64;
+            let blocks = (first..last).zip(split_rows(u.as_mut(), height)).collect();
+            let found = on_threads(blocks, flops, |(panel, mut u): (usize, MatMut<'_, f64>)| {
+                self.state.select_into(&self.order[self.rows_of(panel)], u.as_mut());
+                let keep = || Panel::new(u.as_ref(), self.height, self.precision);
+                (panel < most_kept).then(keep)
+            });
             self.kept.extend(found.into_iter().flatten());
             let end = end.min(rows);
             visitor(start..end, u.as_ref().subrows(0, end - start));
@@ -119,15 +197,19 @@ impl<'a> Packed<'a> {
     }
 
     fn rows_of(&self, panel: usize) -> Range<usize> {
-        panel * PANEL..((panel + 1) * PANEL).min(self.order.len())
+        panel * self.height..((panel + 1) * self.height).min(self.order.len())
+    }
+
+    fn no_panel(&self) -> Panel {
+        Panel::empty(self.height, self.precision)
     }
 
     /// Computes a panel and does something with it.
     fn compute<T>(&self, panel: usize, then: impl FnOnce(&mut Panel) -> T) -> T {
         let spare = self.spare.lock().ok().and_then(|mut spare| spare.pop());
         let mut work = spare.unwrap_or_else(|| Workspace {
-            u: Mat::zeros(PANEL, self.state.width()),
-            panel: Panel::default(),
+            u: Mat::zeros(self.height, self.state.width()),
+            panel: self.no_panel(),
         });
         let rows = self.rows_of(panel);
         let mut u = work.u.as_mut().subrows_mut(0, rows.len());
@@ -151,16 +233,24 @@ impl<'a> Packed<'a> {
     /// U W for the first rows, as many as `into` has.
     pub(crate) fn outputs(&self, w: MatRef<'_, f64>, into: MatMut<'_, f64>) {
         let by_rows = by_rows(w);
-        split_rows(into, PANEL).into_par_iter().enumerate().for_each(|(panel, block)| {
+        let flops = self.flops(into.nrows(), w.ncols());
+        let blocks = split_rows(into, self.height).into_iter().enumerate().collect();
+        on_threads(blocks, flops, |(panel, block)| {
             self.with(panel, |panel| panel.outputs(&by_rows, block));
         });
     }
 
+    /// Those of a product of so many rows with so many columns.
+    fn flops(&self, rows: usize, columns: usize) -> f64 {
+        2.0 * (rows * self.state.width() * columns) as f64
+    }
+
     /// U' T for the first rows, as many as T has.
     pub(crate) fn products(&self, t: MatRef<'_, f64>) -> Mat<f64> {
-        let blocks = (0..t.nrows()).step_by(PANEL);
-        let blocks = blocks.map(|start| t.subrows(start, PANEL.min(t.nrows() - start)));
-        self.sum(blocks.collect(), t.ncols(), |panel, t, sum| panel.add_products(t, sum))
+        let blocks = (0..t.nrows()).step_by(self.height);
+        let blocks = blocks.map(|start| t.subrows(start, self.height.min(t.nrows() - start)));
+        let flops = self.flops(t.nrows(), t.ncols());
+        self.sum(blocks.collect(), t.ncols(), flops, |panel, t, sum| panel.add_products(t, sum))
     }
 
     /// U' T for the first rows, where T follows from the outputs U W: both in one pass. `turn` gets the
@@ -172,10 +262,11 @@ impl<'a> Packed<'a> {
         turn: impl Fn(Range<usize>, MatRef<'_, f64>) -> Mat<f64> + Sync,
     ) -> Mat<f64> {
         let by_rows = by_rows(w);
-        let blocks = split_rows(outputs, PANEL).into_iter().enumerate().collect();
-        self.sum(blocks, w.ncols(), |panel, (place, mut block), sum| {
+        let flops = 2.0 * self.flops(outputs.nrows(), w.ncols());
+        let blocks = split_rows(outputs, self.height).into_iter().enumerate().collect();
+        self.sum(blocks, w.ncols(), flops, |panel, (place, mut block), sum| {
             panel.outputs(&by_rows, block.as_mut());
-            let rows = place * PANEL..place * PANEL + block.nrows();
+            let rows = place * self.height..place * self.height + block.nrows();
             panel.add_products(turn(rows, block.as_ref()).as_ref(), sum);
         })
     }
@@ -185,29 +276,33 @@ impl<'a> Packed<'a> {
         &self,
         blocks: Vec<B>,
         columns: usize,
-        add: impl Fn(&Panel, B, &mut [f64]) + Sync,
+        flops: f64,
+        add: impl Fn(&Panel, B, &mut [f64]) + Sync + Send,
     ) -> Mat<f64> {
-        // The parts are the same whether panels are kept or not.
-        let part = blocks.len().div_ceil(PARTS).max(1);
+        // The parts are the same whether panels are kept or not. What is left to one thread has one part.
+        let parts = if self.flops(blocks.len() * self.height, columns) < 1e7 { 1 } else { PARTS };
+        let part = blocks.len().div_ceil(parts).max(1);
         let mut blocks = blocks.into_iter().enumerate();
         let parts = std::iter::from_fn(|| {
             let some: Vec<(usize, B)> = blocks.by_ref().take(part).collect();
             (!some.is_empty()).then_some(some)
         });
         let parts: Vec<Vec<(usize, B)>> = parts.collect();
-        let sums: Vec<Vec<f64>> = parts
-            .into_par_iter()
-            .map(|blocks| {
-                let mut sum = vec![0.0; self.state.width() * columns];
-                for (panel, block) in blocks {
-                    self.with(panel, |panel| add(panel, block, &mut sum));
-                }
-                sum
-            })
-            .collect();
-        Mat::from_fn(self.state.width(), columns, |node, column| {
-            sums.iter().map(|sum| sum[node * columns + column]).sum()
-        })
+        let sums = on_threads(parts, flops, |blocks| {
+            let mut sum = vec![0.0; self.state.width() * columns];
+            for (panel, block) in blocks {
+                self.with(panel, |panel| add(panel, block, &mut sum));
+            }
+            sum
+        });
+        let total = sums.into_iter().reduce(|mut total, sum| {
+            total.iter_mut().zip(&sum).for_each(|(total, sum)| *total += sum);
+            total
+        });
+        match total {
+            Some(total) => from_rows(&total, self.state.width(), columns),
+            None => Mat::zeros(self.state.width(), columns),
+        }
     }
 }
 
@@ -221,6 +316,16 @@ pub(crate) fn by_rows(matrix: MatRef<'_, f64>) -> Vec<f64> {
     rows
 }
 
+/// A matrix from its rows, one after the other.
+pub(crate) fn from_rows(rows: &[f64], count: usize, columns: usize) -> Mat<f64> {
+    let mut matrix = Mat::zeros(count, columns);
+    for (place, column) in matrix.as_mut().col_iter_mut().enumerate() {
+        let values = rows[place..].iter().step_by(columns);
+        slice_of_column(column).iter_mut().zip(values).for_each(|(into, value)| *into = *value);
+    }
+    matrix
+}
+
 /// The nearest whole number to one between -2^31 and 2^31. Adding 1.5 * 2^52 leaves it in the lowest bits,
 /// for which, unlike for a call of `round`, every processor has an instruction.
 #[inline(always)]
@@ -230,44 +335,58 @@ fn rounded(value: f64) -> i32 {
 }
 
 impl Panel {
-    /// Rows of a column-major matrix, at most [`PANEL`].
-    pub(crate) fn new(u: MatRef<'_, f64>) -> Self {
-        let mut panel = Self::default();
+    /// Rows of a column-major matrix, at most as many as the height, which is a multiple of 8.
+    pub(crate) fn new(u: MatRef<'_, f64>, height: usize, precision: Precision) -> Self {
+        let mut panel = Self::empty(height, precision);
         panel.pack(u);
         panel
     }
 
+    fn empty(height: usize, precision: Precision) -> Self {
+        let values = match precision {
+            Precision::Whole => Values::Whole(Vec::new()),
+            Precision::Double => Values::Double(Vec::new()),
+        };
+        Self { values, units: Vec::new(), height }
+    }
+
     /// As [`new`](Self::new), in the memory of another panel.
     fn pack(&mut self, u: MatRef<'_, f64>) {
-        self.values.resize(u.ncols() * PANEL, 0);
+        let (size, height) = (u.ncols() * self.height, self.height);
         self.units.clear();
-        for (column, values) in u.col_iter().zip(self.values.chunks_exact_mut(PANEL)) {
-            let column = slice_of(column);
-            // Several at a time: a single largest value would be waited for.
-            let mut most = [0.0_f64; 4];
-            for (place, value) in column.iter().enumerate() {
-                let most = &mut most[place % 4];
-                *most = if value.abs() > *most { value.abs() } else { *most };
+        match &mut self.values {
+            Values::Whole(values) => {
+                values.resize(size, 0);
+                for (column, values) in u.col_iter().zip(values.chunks_exact_mut(height)) {
+                    self.units.push(pack_column(slice_of(column), values));
+                }
             }
-            let largest = most.into_iter().fold(0.0, f64::max);
-            let factor = if largest > 0.0 { f64::from(i32::MAX) / largest } else { 0.0 };
-            // A column whose values are all next to nothing is nothing.
-            let factor = if factor.is_finite() { factor } else { 0.0 };
-            self.units.push(if factor > 0.0 { 1.0 / factor } else { 0.0 });
-            let (values, rest) = values.split_at_mut(column.len());
-            for (packed, value) in values.iter_mut().zip(column.iter()) {
-                *packed = rounded(value * factor);
+            Values::Double(values) => {
+                values.resize(size, 0.0);
+                self.units.resize(u.ncols(), 1.0);
+                for (column, values) in u.col_iter().zip(values.chunks_exact_mut(height)) {
+                    let (values, rest) = values.split_at_mut(column.nrows());
+                    values.copy_from_slice(slice_of(column));
+                    rest.fill(0.0);
+                }
             }
-            rest.fill(0);
         }
     }
 
     /// Writes U W, with W by rows.
     pub(crate) fn outputs(&self, w: &[f64], mut into: MatMut<'_, f64>) {
-        let outputs = into.ncols();
-        let mut sums = vec![0.0; PANEL * outputs];
-        products::add_outputs(&self.values, PANEL, &self.units, w, outputs, &mut sums);
-        for (column, sums) in into.as_mut().col_iter_mut().zip(sums.chunks_exact(PANEL)) {
+        let (height, outputs) = (self.height, into.ncols());
+        let mut sums = vec![0.0; height * outputs];
+        let units = &self.units;
+        match &self.values {
+            Values::Whole(values) => {
+                products::add_outputs(values, height, units, w, outputs, &mut sums);
+            }
+            Values::Double(values) => {
+                products::add_outputs(values, height, units, w, outputs, &mut sums);
+            }
+        }
+        for (column, sums) in into.as_mut().col_iter_mut().zip(sums.chunks_exact(height)) {
             let column = slice_of_column(column);
             column.copy_from_slice(&sums[..column.len()]);
         }
@@ -275,13 +394,41 @@ impl Panel {
 
     /// Adds U' T to a matrix by rows.
     pub(crate) fn add_products(&self, t: MatRef<'_, f64>, into: &mut [f64]) {
-        let outputs = t.ncols();
-        let mut rows = vec![0.0; PANEL * outputs];
-        for (column, rows) in t.col_iter().zip(rows.chunks_exact_mut(PANEL)) {
+        let (height, outputs) = (self.height, t.ncols());
+        let mut rows = vec![0.0; height * outputs];
+        for (column, rows) in t.col_iter().zip(rows.chunks_exact_mut(height)) {
             rows.iter_mut().zip(column.iter()).for_each(|(row, value)| *row = *value);
         }
-        products::add_inputs(&self.values, PANEL, &self.units, &rows, outputs, into);
+        let units = &self.units;
+        match &self.values {
+            Values::Whole(values) => {
+                products::add_inputs(values, height, units, &rows, outputs, into);
+            }
+            Values::Double(values) => {
+                products::add_inputs(values, height, units, &rows, outputs, into);
+            }
+        }
     }
+}
+
+/// Writes a column as whole numbers, zeros after it, and returns their unit.
+fn pack_column(column: &[f64], into: &mut [i32]) -> f64 {
+    // Several at a time: a single largest value would be waited for.
+    let mut most = [0.0_f64; 4];
+    for (place, value) in column.iter().enumerate() {
+        let most = &mut most[place % 4];
+        *most = if value.abs() > *most { value.abs() } else { *most };
+    }
+    let largest = most.into_iter().fold(0.0, f64::max);
+    let factor = if largest > 0.0 { f64::from(i32::MAX) / largest } else { 0.0 };
+    // A column whose values are all next to nothing is nothing.
+    let factor = if factor.is_finite() { factor } else { 0.0 };
+    let (values, rest) = into.split_at_mut(column.len());
+    for (packed, value) in values.iter_mut().zip(column) {
+        *packed = rounded(value * factor);
+    }
+    rest.fill(0);
+    if factor > 0.0 { 1.0 / factor } else { 0.0 }
 }
 
 #[cfg(test)]

@@ -7,20 +7,24 @@
 //! gradient is computed.
 
 use crate::error::Result;
-use crate::linalg::{inner, scale_rows, slice_of_column, squared_norm};
+use crate::linalg::{
+    dot, inner, parallelism, product, scale_rows, slice_of, slice_of_column, squared_norm,
+};
 use crate::preprocess::statistics;
 use crate::progress::{Observer, report};
-use crate::solve::fixed_point::{annealing, normalised_objective};
+use crate::solve::fixed_point::{PATIENCE, SMALL, annealing, normalised_objective};
 use crate::solve::preconditioner::Preconditioner;
 use crate::solve::{Loss, RobustLoss};
 use crate::state::Packed;
-use faer::{Mat, MatRef};
+use faer::{Accum, Mat, MatRef};
 use std::ops::Range;
 
 /// Conjugate-gradient steps for each set of frozen weights, and at each kernel size of the annealing.
 pub(super) const STEPS_ON_THE_WAY: usize = 2;
 /// On the sample, which is off by a tenth or so, nothing finer than this is sought.
 pub(super) const SAMPLE_CHANGE: f64 = 3e-3;
+/// So near to the fixed point, relatively, errors of U in 32 bits begin to matter and do not change any more.
+const NEAR: f64 = 1e-4;
 /// The widest kernel with which all rows begin, in units of their median residual.
 const WIDE: f64 = 3.0;
 
@@ -47,6 +51,15 @@ pub(super) enum Rule<'a> {
     Frozen(&'a [f64]),
     /// From the residuals.
     Loss(Loss),
+}
+
+/// When a climb ends.
+#[derive(Clone, Copy)]
+pub(super) enum Goal {
+    /// When a step changes the outputs by less than this, relatively.
+    SmallStep(f64),
+    /// When a step of the plain iteration would likely change them by less than this.
+    FixedPoint(f64),
 }
 
 /// How a climb went.
@@ -108,13 +121,8 @@ impl Way {
         Self { direction: Mat::zeros(point.w.nrows(), point.w.ncols()), last: None }
     }
 
-    /// Takes the next direction and tells what the gradient promises, <G, M^-1 G>; `None` at the top.
-    fn turn(&mut self, gradient: &Mat<f64>, factor: &Preconditioner) -> Option<f64> {
-        let uphill = factor.solve(gradient.as_ref());
-        let gain = inner(gradient.as_ref(), uphill.as_ref());
-        if gain <= 0.0 || !gain.is_finite() {
-            return None;
-        }
+    /// Takes the next direction.
+    fn turn(&mut self, gradient: &Mat<f64>, Uphill { way: uphill, gain }: Uphill) {
         let momentum = self.last.take().map_or(0.0, |(old, old_gain)| {
             ((gain - inner(old.as_ref(), uphill.as_ref())) / old_gain).max(0.0)
         });
@@ -122,7 +130,21 @@ impl Way {
         let upward = inner(direction.as_ref(), gradient.as_ref()) > 0.0;
         self.direction = if upward { direction } else { uphill };
         self.last = Some((gradient.clone(), gain));
-        Some(gain)
+    }
+}
+
+/// Where a gradient leads, M^-1 G, and what it promises, <G, M^-1 G>.
+struct Uphill {
+    way: Mat<f64>,
+    gain: f64,
+}
+
+impl Uphill {
+    /// `None` at the top.
+    fn of(gradient: &Mat<f64>, factor: &Preconditioner) -> Option<Self> {
+        let way = factor.solve(gradient.as_ref());
+        let gain = inner(gradient.as_ref(), way.as_ref());
+        (gain > 0.0 && gain.is_finite()).then_some(Self { way, gain })
     }
 }
 
@@ -133,7 +155,9 @@ struct Forecast {
     gradient: Option<Mat<f64>>,
     /// By how much weighted residuals differ from those that the gradient was foretold from.
     missed: Option<Mat<f64>>,
-    /// The size of that after the last step, in units of what the gradient came from.
+    /// The square of its size.
+    missed_square: f64,
+    /// Its size after the last step, in units of what the gradient came from.
     drift: f64,
 }
 
@@ -154,20 +178,22 @@ impl Forecast {
             Some(missed) => missed + beside,
             None => beside,
         };
-        self.drift = (squared_norm(missed.as_ref()) / scale).sqrt();
+        let square = squared_norm(missed.as_ref());
+        self.drift = (square / scale).sqrt();
         self.gradient = gradient.filter(|_| self.drift <= Self::MOST_DRIFT);
+        self.missed_square = if self.gradient.is_some() { square } else { 0.0 };
         self.missed = self.gradient.is_some().then_some(missed);
     }
 }
 
 impl Slope<'_> {
-    /// Climbs by conjugate gradients until a step changes the outputs by less than `goal`, relatively.
+    /// Climbs by conjugate gradients until the goal is reached.
     pub(super) fn climb(
         &self,
         point: &mut Point,
         rule: Rule<'_>,
         factor: &Preconditioner,
-        goal: f64,
+        goal: Goal,
         most_steps: usize,
         observer: &mut Observer<'_>,
     ) -> Result<Climb> {
@@ -175,37 +201,75 @@ impl Slope<'_> {
         let mut at = self.residuals(point, rule);
         let mut way = Way::new(point);
         let mut forecast = Forecast::default();
+        let mut error = self.error.clone();
+        let mut length = 1.0;
+        let (mut least, mut steps_since_least) = (f64::INFINITY, 0);
         for step in 0..most_steps {
             report(observer, "conjugate gradients", step as u64, None)?;
             let foretold = forecast.gradient.take();
-            let gradient = foretold.unwrap_or_else(|| self.gradient(point, &at));
-            let Some(gain) = way.turn(&gradient, factor) else { break };
+            let mut gradient =
+                foretold.unwrap_or_else(|| self.gradient(point, &at, error.as_ref()));
+            let Some(mut uphill) = Uphill::of(&gradient, factor) else { break };
+            if let Goal::FixedPoint(change) = goal {
+                let size = self.size(point, &at);
+                let ahead = |gain: f64, missed: f64| (length * (gain + missed) / size).sqrt();
+                let mut expected = ahead(uphill.gain, forecast.missed_square);
+                if error.is_none()
+                    && expected <= NEAR
+                    && let Some(u) = self.packed.rounded_from()
+                {
+                    // From here on what U in 32 bits gets wrong does not change.
+                    product(point.f.as_mut(), Accum::Replace, u, point.w.as_ref(), parallelism());
+                    at = self.residuals(point, rule);
+                    let exact = self.exact_gradient(u, point, &at);
+                    error = Some(self.gradient(point, &at, None) - &exact);
+                    gradient = exact;
+                    forecast = Forecast::default();
+                    let Some(again) = Uphill::of(&gradient, factor) else { break };
+                    uphill = again;
+                    expected = ahead(uphill.gain, 0.0);
+                }
+                steps_since_least = if expected < least { 0 } else { steps_since_least + 1 };
+                least = least.min(expected);
+                let rounding = expected < SMALL && steps_since_least >= PATIENCE;
+                if expected <= change || rounding {
+                    break;
+                }
+            }
+            let gain = uphill.gain;
+            way.turn(&gradient, uphill);
             let direction = &way.direction;
 
-            let tangent = self.tangent(&at, rule);
+            // What is near need not be spared a second visit.
+            let foresees = !self.packed.is_near();
+            let tangent = foresees.then(|| self.tangent(&at, rule));
             let foretells = forecast.pays() && step + 1 < most_steps;
-            let (q, fall) = self.look(direction, foretells.then_some(&tangent));
+            let (q, fall) = self.look(direction, tangent.as_ref().filter(|_| foretells));
             let penalty = Penalty {
                 slope: self.ridge * inner(point.w.as_ref(), direction.as_ref()),
                 curvature: self.ridge * squared_norm(direction.as_ref()),
             };
-            let length = self.search(&at, q.as_ref(), rule, penalty);
+            length = self.search(&at, q.as_ref(), rule, penalty);
             point.w += faer::Scale(length) * direction;
             point.f += faer::Scale(length) * &q;
 
             let next = self.residuals(point, rule);
-            let told = tangent.along(0..q.nrows(), q.as_ref());
-            let beside = next.weighted() - at.weighted() + faer::Scale(length) * told;
-            let foretold = fall.map(|fall| gradient - faer::Scale(length) * fall);
-            forecast.judge(beside, length * gain, foretold);
+            if let Some(tangent) = &tangent {
+                let told = tangent.along(0..q.nrows(), q.as_ref());
+                let beside = next.weighted() - at.weighted() + faer::Scale(length) * told;
+                let foretold = fall.map(|fall| gradient - faer::Scale(length) * fall);
+                forecast.judge(beside, length * gain, foretold);
+            }
             at = next;
             if let Rule::Loss(loss) = rule {
                 climb.objective.extend(self.objective(point, &at, loss));
             }
-            let size = squared_norm(point.f.as_ref());
-            let change = squared_norm(q.as_ref()) + penalty.curvature;
-            if length * length * change <= goal * goal * size {
-                break;
+            if let Goal::SmallStep(goal) = goal {
+                let size = squared_norm(point.f.as_ref());
+                let change = squared_norm(q.as_ref()) + penalty.curvature;
+                if length * length * change <= goal * goal * size {
+                    break;
+                }
             }
         }
         Ok(climb)
@@ -230,17 +294,31 @@ impl Slope<'_> {
 
     /// The gradient at a point, as far as U in 32 bits tells.
     pub(super) fn gradient_at(&self, point: &Point, rule: Rule<'_>) -> Mat<f64> {
-        self.gradient(point, &self.residuals(point, rule))
+        self.gradient(point, &self.residuals(point, rule), None)
     }
 
-    /// U' Λ E - gamma W.
-    fn gradient(&self, point: &Point, at: &Residuals) -> Mat<f64> {
+    /// U' Λ E - gamma W, less what is known to be wrong with it.
+    fn gradient(&self, point: &Point, at: &Residuals, error: Option<&Mat<f64>>) -> Mat<f64> {
         let gradient =
             self.packed.products(at.weighted().as_ref()) - faer::Scale(self.ridge) * &point.w;
-        match &self.error {
+        match error {
             Some(error) => gradient - error,
             None => gradient,
         }
+    }
+
+    /// The same from U itself.
+    fn exact_gradient(&self, u: MatRef<'_, f64>, point: &Point, at: &Residuals) -> Mat<f64> {
+        let mut gradient = Mat::zeros(point.w.nrows(), point.w.ncols());
+        let weighted = at.weighted();
+        product(gradient.as_mut(), Accum::Replace, u.transpose(), weighted.as_ref(), parallelism());
+        gradient - faer::Scale(self.ridge) * &point.w
+    }
+
+    /// trace(W' (R + gamma I) W), R with the weights of these residuals.
+    fn size(&self, point: &Point, at: &Residuals) -> f64 {
+        dot(&squared_rows(point.f.as_ref()), &at.weights)
+            + self.ridge * squared_norm(point.w.as_ref())
     }
 
     /// The normalised objective; of robust losses only.
@@ -258,8 +336,8 @@ impl Slope<'_> {
         /// The slope may be this part of the first one at the end.
         const REST: f64 = 0.02;
         const EVALUATIONS: usize = 4;
-        let e = at.e.as_ref();
-        let (first, bound) = slope_at(e, q, 0.0, &at.weights, penalty);
+        let line = Line::new(at.e.as_ref(), q);
+        let (first, bound) = line.slope_at(0.0, &at.weights, penalty);
         let mut before = (0.0, first);
         // For fixed weights this is exact, and for others never too far: the loss lies below.
         let mut length = first / bound;
@@ -267,9 +345,8 @@ impl Slope<'_> {
             return length;
         }
         for _ in 0..EVALUATIONS {
-            let moved: Mat<f64> = e - faer::Scale(length) * q;
-            let weights = self.weights(rule, squared_rows(moved.as_ref()));
-            let (slope, bound) = slope_at(e, q, length, &weights, penalty);
+            let weights = self.weights(rule, line.squares_at(length));
+            let (slope, bound) = line.slope_at(length, &weights, penalty);
             if slope.abs() <= REST * first {
                 break;
             }
@@ -295,7 +372,8 @@ impl Slope<'_> {
         for wide in annealing(&squares, sigma, self.user) {
             if wide <= WIDE * usual {
                 let rule = Rule::Loss(kind.at(wide));
-                self.climb(point, rule, factor, SAMPLE_CHANGE, STEPS_ON_THE_WAY, observer)?;
+                let goal = Goal::SmallStep(SAMPLE_CHANGE);
+                self.climb(point, rule, factor, goal, STEPS_ON_THE_WAY, observer)?;
             }
         }
         Ok(())
@@ -348,31 +426,43 @@ struct Penalty {
     curvature: f64,
 }
 
-/// The slope of the objective at this length, and a bound of its curvature.
-fn slope_at(
-    e: MatRef<'_, f64>,
-    q: MatRef<'_, f64>,
-    length: f64,
-    weights: &[f64],
-    penalty: Penalty,
-) -> (f64, f64) {
-    let (mut eq, mut qq) = (0.0, 0.0);
-    for (e, q) in e.col_iter().zip(q.col_iter()) {
-        for ((e, q), weight) in e.iter().zip(q.iter()).zip(weights) {
-            eq += weight * e * q;
-            qq += weight * q * q;
-        }
+/// Rows on a line of residuals e - length q: what of them does not depend on the length.
+struct Line {
+    /// |e|^2, e'q and |q|^2.
+    ee: Vec<f64>,
+    eq: Vec<f64>,
+    qq: Vec<f64>,
+}
+
+impl Line {
+    fn new(e: MatRef<'_, f64>, q: MatRef<'_, f64>) -> Self {
+        Self { ee: row_products(e, e), eq: row_products(e, q), qq: row_products(q, q) }
     }
-    let curvature = qq + penalty.curvature;
-    (eq - penalty.slope - length * curvature, curvature)
+
+    fn squares_at(&self, length: f64) -> Vec<f64> {
+        let rows = self.ee.iter().zip(&self.eq).zip(&self.qq);
+        rows.map(|((ee, eq), qq)| (ee - length * (2.0 * eq - length * qq)).max(0.0)).collect()
+    }
+
+    /// The slope of the objective at this length, and a bound of its curvature.
+    fn slope_at(&self, length: f64, weights: &[f64], penalty: Penalty) -> (f64, f64) {
+        let curvature = dot(&self.qq, weights) + penalty.curvature;
+        (dot(&self.eq, weights) - penalty.slope - length * curvature, curvature)
+    }
 }
 
 fn squared_rows(e: MatRef<'_, f64>) -> Vec<f64> {
-    let mut squares = vec![0.0; e.nrows()];
-    for column in e.col_iter() {
-        squares.iter_mut().zip(column.iter()).for_each(|(square, e)| *square += e * e);
+    row_products(e, e)
+}
+
+/// The inner products of the rows of two matrices.
+fn row_products(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Vec<f64> {
+    let mut sums = vec![0.0; left.nrows()];
+    for (left, right) in left.col_iter().zip(right.col_iter()) {
+        let columns = slice_of(left).iter().zip(slice_of(right));
+        sums.iter_mut().zip(columns).for_each(|(sum, (left, right))| *sum += left * right);
     }
-    squares
+    sums
 }
 
 #[cfg(test)]

@@ -116,6 +116,9 @@ impl RobustLoss {
     /// rho of every squared residual norm, in units of sigma^2.
     pub(crate) fn rho(self, squares: &mut [f64], sigma: f64) {
         normalise(squares, sigma);
+        if self == Self::Correntropy {
+            return correntropy::rhos(squares);
+        }
         for square in squares {
             *square = match self {
                 Self::Correntropy => correntropy::rho(*square),

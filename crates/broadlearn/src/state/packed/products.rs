@@ -1,14 +1,38 @@
-//! Products of a panel of whole numbers with few columns, in double precision.
+//! Products of a panel with few columns, in double precision.
 //!
-//! `values` holds a panel column by column, `height` values each. A tile of sums is kept in registers, so that a value is
-//! read from memory once for all outputs: 16 rows or 4 columns times 12 outputs with AVX-512, 8 rows or 2 columns times 6
-//! outputs with AVX2 and FMA. Without, the same sums are formed one by one. The bits are the same in
+//! `values` holds a panel column by column, `height` values each, as whole numbers or in double precision. A tile of sums is kept in registers, so that a value is
+//! read from memory once for all outputs: 16 rows or 4 columns times 12 outputs, or twice as many times 6, with AVX-512, 8 rows
+//! or 2 columns times 6 outputs with AVX2 and FMA. Without, the same sums are formed one by one. The bits are the same in
 //! all three cases.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+/// What a panel consists of.
+///
+/// # Safety
+/// Functions that load may be called only where the processor has AVX2 (`four`) or AVX512F (the others), and where
+/// as many values follow every address: four, eight, twice four.
+#[allow(unsafe_code)]
+pub(super) unsafe trait Value: Copy {
+    fn wide(self) -> f64;
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn four(from: *const Self) -> __m256d;
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn eight(from: *const Self) -> __m512d;
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn twice_four(low: *const Self, high: *const Self) -> __m512d;
+}
 
 /// Outputs for which sums are kept in registers, at most.
 const MOST_OUTPUTS: usize = 12;
 /// Columns that are multiplied together, at most.
-const MOST_COLUMNS: usize = 4;
+const MOST_COLUMNS: usize = 8;
+/// Outputs that leave registers for twice as many rows or columns, at most.
+const FEW_OUTPUTS: usize = MOST_OUTPUTS / 2;
+/// Bytes that come from memory together.
+#[cfg(target_arch = "x86_64")]
+const LINE: usize = 64;
 /// Columns whose part of a panel fits into the first-level cache.
 const CHUNK: usize = 16;
 
@@ -38,22 +62,22 @@ impl Instructions {
         Self::Portable
     }
 
-    /// Outputs and columns in a tile.
-    fn tile(self) -> (usize, usize) {
+    /// Outputs and columns in a tile, if there are so many outputs.
+    fn tile(self, outputs: usize) -> (usize, usize) {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => (MOST_OUTPUTS, MOST_COLUMNS),
+            Self::Avx512 if outputs > FEW_OUTPUTS => (MOST_OUTPUTS, 4),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => (6, 2),
-            Self::Portable => (MOST_OUTPUTS, MOST_COLUMNS),
+            _ => (MOST_OUTPUTS, MOST_COLUMNS),
         }
     }
 }
 
 /// `sums` += values * units * weights: `weights` by rows, one for each column of the panel; `sums` by
 /// columns.
-pub(super) fn add_outputs(
-    values: &[i32],
+pub(super) fn add_outputs<V: Value>(
+    values: &[V],
     height: usize,
     units: &[f64],
     weights: &[f64],
@@ -64,9 +88,9 @@ pub(super) fn add_outputs(
 }
 
 #[allow(unsafe_code)]
-fn add_outputs_with(
+fn add_outputs_with<V: Value>(
     instructions: Instructions,
-    values: &[i32],
+    values: &[V],
     height: usize,
     units: &[f64],
     weights: &[f64],
@@ -87,7 +111,7 @@ fn add_outputs_with(
         for ((scaled, weights), unit) in rows.zip(&units[start..end]) {
             scaled.iter_mut().zip(weights).for_each(|(scaled, weight)| *scaled = weight * unit);
         }
-        for tile in tiles(outputs, instructions.tile().0) {
+        for tile in tiles(outputs, instructions.tile(outputs).0) {
             let sums = &mut sums[tile.start * height..tile.end * height];
             let weights = &scaled[tile.start..];
             // SAFETY: the instructions are there; the lengths were checked above: `values` holds
@@ -108,20 +132,26 @@ fn add_outputs_with(
     }
 }
 
-fn outputs_tile(values: &[i32], height: usize, weights: &[f64], stride: usize, sums: &mut [f64]) {
+fn outputs_tile<V: Value>(
+    values: &[V],
+    height: usize,
+    weights: &[f64],
+    stride: usize,
+    sums: &mut [f64],
+) {
     for (place, sums) in sums.chunks_exact_mut(height).enumerate() {
         for (row, sum) in sums.iter_mut().enumerate() {
             let columns = values.chunks_exact(height).zip(weights.chunks(stride));
             *sum += columns.fold(0.0, |total: f64, (column, weights)| {
-                f64::from(column[row]).mul_add(weights[place], total)
+                column[row].wide().mul_add(weights[place], total)
             });
         }
     }
 }
 
 /// `sums` += units * (values' * rows): `rows` by columns, `sums` by rows, one for each column of the panel.
-pub(super) fn add_inputs(
-    values: &[i32],
+pub(super) fn add_inputs<V: Value>(
+    values: &[V],
     height: usize,
     units: &[f64],
     rows: &[f64],
@@ -131,9 +161,9 @@ pub(super) fn add_inputs(
     add_inputs_with(Instructions::best(), values, height, units, rows, outputs, sums);
 }
 
-fn add_inputs_with(
+fn add_inputs_with<V: Value>(
     instructions: Instructions,
-    values: &[i32],
+    values: &[V],
     height: usize,
     units: &[f64],
     rows: &[f64],
@@ -143,7 +173,7 @@ fn add_inputs_with(
     let columns = units.len();
     assert!(height.is_multiple_of(8) && values.len() == columns * height);
     assert!(rows.len() == outputs * height && sums.len() == outputs * columns);
-    let (most_outputs, together) = instructions.tile();
+    let (most_outputs, together) = instructions.tile(outputs);
     let mut found = [[0.0; MOST_OUTPUTS]; MOST_COLUMNS];
     for start in (0..columns).step_by(together) {
         let end = (start + together).min(columns);
@@ -165,9 +195,9 @@ fn add_inputs_with(
 type Products = [[f64; MOST_OUTPUTS]; MOST_COLUMNS];
 
 #[allow(unsafe_code)]
-fn products_tile(
+fn products_tile<V: Value>(
     instructions: Instructions,
-    values: &[i32],
+    values: &[V],
     height: usize,
     rows: &[f64],
     found: &mut Products,
@@ -180,6 +210,12 @@ fn products_tile(
             return avx512::products_tile(values, height, rows, found);
         },
         #[cfg(target_arch = "x86_64")]
+        Instructions::Avx512
+            if values.len() == 8 * height && rows.len() <= FEW_OUTPUTS * height =>
+        unsafe {
+            return avx512::wide_products_tile(values, height, rows, found);
+        },
+        #[cfg(target_arch = "x86_64")]
         Instructions::Avx2 if values.len() == 2 * height => unsafe {
             return avx2::products_tile(values, height, rows, found);
         },
@@ -190,10 +226,83 @@ fn products_tile(
             let mut lanes = [0.0_f64; 4];
             for (values, rows) in column.chunks_exact(4).zip(rows.chunks_exact(4)) {
                 for ((lane, value), row) in lanes.iter_mut().zip(values).zip(rows) {
-                    *lane = f64::from(*value).mul_add(*row, *lane);
+                    *lane = value.wide().mul_add(*row, *lane);
                 }
             }
             *found = total(lanes);
+        }
+    }
+}
+
+// SAFETY: the functions load what the trait says.
+#[allow(unsafe_code)]
+unsafe impl Value for i32 {
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        f64::from(self)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    #[inline]
+    unsafe fn four(from: *const Self) -> __m256d {
+        // SAFETY: as the caller's.
+        unsafe { _mm256_cvtepi32_pd(_mm_loadu_si128(from.cast())) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512vl,avx2")]
+    #[inline]
+    unsafe fn eight(from: *const Self) -> __m512d {
+        // SAFETY: as the caller's.
+        unsafe { _mm512_cvtepi32_pd(_mm256_loadu_si256(from.cast())) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512vl,avx2")]
+    #[inline]
+    unsafe fn twice_four(low: *const Self, high: *const Self) -> __m512d {
+        // SAFETY: as the caller's.
+        unsafe {
+            let low = _mm256_castsi128_si256(_mm_loadu_si128(low.cast()));
+            let high = _mm_loadu_si128(high.cast());
+            _mm512_cvtepi32_pd(_mm256_inserti128_si256::<1>(low, high))
+        }
+    }
+}
+
+// SAFETY: as above.
+#[allow(unsafe_code)]
+unsafe impl Value for f64 {
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        self
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    #[inline]
+    unsafe fn four(from: *const Self) -> __m256d {
+        // SAFETY: as the caller's.
+        unsafe { _mm256_loadu_pd(from) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512vl,avx2")]
+    #[inline]
+    unsafe fn eight(from: *const Self) -> __m512d {
+        // SAFETY: as the caller's.
+        unsafe { _mm512_loadu_pd(from) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512vl,avx2")]
+    #[inline]
+    unsafe fn twice_four(low: *const Self, high: *const Self) -> __m512d {
+        // SAFETY: as the caller's.
+        unsafe {
+            let low = _mm512_castpd256_pd512(_mm256_loadu_pd(low));
+            _mm512_insertf64x4::<1>(low, _mm256_loadu_pd(high))
         }
     }
 }
@@ -211,13 +320,13 @@ fn tiles(columns: usize, most: usize) -> impl Iterator<Item = std::ops::Range<us
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod avx2 {
-    use super::Products;
+    use super::{LINE, Products, Value};
     use std::arch::x86_64::*;
 
     /// Columns in `values` times the first `tile` of every `stride` weights.
     #[target_feature(enable = "avx2,fma")]
-    pub(super) unsafe fn outputs_tile(
-        values: &[i32],
+    pub(super) unsafe fn outputs_tile<V: Value>(
+        values: &[V],
         height: usize,
         weights: &[f64],
         stride: usize,
@@ -227,19 +336,19 @@ mod avx2 {
         // SAFETY: as the caller's.
         unsafe {
             match tile {
-                1 => outputs_of::<1>(values, height, weights, stride, sums),
-                2 => outputs_of::<2>(values, height, weights, stride, sums),
-                3 => outputs_of::<3>(values, height, weights, stride, sums),
-                4 => outputs_of::<4>(values, height, weights, stride, sums),
-                5 => outputs_of::<5>(values, height, weights, stride, sums),
-                _ => outputs_of::<6>(values, height, weights, stride, sums),
+                1 => outputs_of::<1, V>(values, height, weights, stride, sums),
+                2 => outputs_of::<2, V>(values, height, weights, stride, sums),
+                3 => outputs_of::<3, V>(values, height, weights, stride, sums),
+                4 => outputs_of::<4, V>(values, height, weights, stride, sums),
+                5 => outputs_of::<5, V>(values, height, weights, stride, sums),
+                _ => outputs_of::<6, V>(values, height, weights, stride, sums),
             }
         }
     }
 
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn outputs_of<const TILE: usize>(
-        values: &[i32],
+    unsafe fn outputs_of<const TILE: usize, V: Value>(
+        values: &[V],
         height: usize,
         weights: &[f64],
         stride: usize,
@@ -253,14 +362,14 @@ mod avx2 {
             unsafe {
                 // The columns lie too far apart for the processor to guess what comes next.
                 let next = values.add(columns * height).cast::<i8>();
-                for line in row / 8 * columns / 2..(row / 8 + 1) * columns / 2 {
-                    _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(64 * line));
+                let lines = |row: usize| row * columns * size_of::<V>() / LINE;
+                for line in lines(row)..lines(row + 8) {
+                    _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(LINE * line));
                 }
                 let mut totals = [[_mm256_setzero_pd(); 2]; TILE];
                 for column in 0..columns {
                     let values = values.add(column * height + row);
-                    let low = _mm256_cvtepi32_pd(_mm_loadu_si128(values.cast()));
-                    let high = _mm256_cvtepi32_pd(_mm_loadu_si128(values.add(4).cast()));
+                    let (low, high) = (V::four(values), V::four(values.add(4)));
                     for (place, total) in totals.iter_mut().enumerate() {
                         let weight = _mm256_set1_pd(*weights.add(column * stride + place));
                         total[0] = _mm256_fmadd_pd(low, weight, total[0]);
@@ -279,8 +388,8 @@ mod avx2 {
 
     /// Two columns of `values` times all columns of `rows`.
     #[target_feature(enable = "avx2,fma")]
-    pub(super) unsafe fn products_tile(
-        values: &[i32],
+    pub(super) unsafe fn products_tile<V: Value>(
+        values: &[V],
         height: usize,
         rows: &[f64],
         found: &mut Products,
@@ -288,19 +397,19 @@ mod avx2 {
         // SAFETY: as the caller's.
         unsafe {
             match rows.len() / height {
-                1 => products_of::<1>(values, height, rows, found),
-                2 => products_of::<2>(values, height, rows, found),
-                3 => products_of::<3>(values, height, rows, found),
-                4 => products_of::<4>(values, height, rows, found),
-                5 => products_of::<5>(values, height, rows, found),
-                _ => products_of::<6>(values, height, rows, found),
+                1 => products_of::<1, V>(values, height, rows, found),
+                2 => products_of::<2, V>(values, height, rows, found),
+                3 => products_of::<3, V>(values, height, rows, found),
+                4 => products_of::<4, V>(values, height, rows, found),
+                5 => products_of::<5, V>(values, height, rows, found),
+                _ => products_of::<6, V>(values, height, rows, found),
             }
         }
     }
 
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn products_of<const TILE: usize>(
-        values: &[i32],
+    unsafe fn products_of<const TILE: usize, V: Value>(
+        values: &[V],
         height: usize,
         rows: &[f64],
         found: &mut Products,
@@ -310,8 +419,8 @@ mod avx2 {
         for row in (0..height).step_by(4) {
             // SAFETY: row + 4 <= height, and there are two columns and TILE others.
             unsafe {
-                let first = _mm256_cvtepi32_pd(_mm_loadu_si128(values.add(row).cast()));
-                let second = _mm256_cvtepi32_pd(_mm_loadu_si128(values.add(height + row).cast()));
+                let first = V::four(values.add(row));
+                let second = V::four(values.add(height + row));
                 for (place, total) in totals.iter_mut().enumerate() {
                     let rows = _mm256_loadu_pd(rows.add(place * height + row));
                     total[0] = _mm256_fmadd_pd(first, rows, total[0]);
@@ -333,33 +442,33 @@ mod avx2 {
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod avx512 {
-    use super::Products;
+    use super::{LINE, Products, Value};
     use std::arch::x86_64::*;
 
     /// `$function::<N>` for the number that `$count` is, up to [`super::MOST_OUTPUTS`].
     macro_rules! with_count {
         ($count:expr, $function:ident($($argument:expr),*)) => {
             match $count {
-                1 => $function::<1>($($argument),*),
-                2 => $function::<2>($($argument),*),
-                3 => $function::<3>($($argument),*),
-                4 => $function::<4>($($argument),*),
-                5 => $function::<5>($($argument),*),
-                6 => $function::<6>($($argument),*),
-                7 => $function::<7>($($argument),*),
-                8 => $function::<8>($($argument),*),
-                9 => $function::<9>($($argument),*),
-                10 => $function::<10>($($argument),*),
-                11 => $function::<11>($($argument),*),
-                _ => $function::<12>($($argument),*),
+                1 => $function::<1, V>($($argument),*),
+                2 => $function::<2, V>($($argument),*),
+                3 => $function::<3, V>($($argument),*),
+                4 => $function::<4, V>($($argument),*),
+                5 => $function::<5, V>($($argument),*),
+                6 => $function::<6, V>($($argument),*),
+                7 => $function::<7, V>($($argument),*),
+                8 => $function::<8, V>($($argument),*),
+                9 => $function::<9, V>($($argument),*),
+                10 => $function::<10, V>($($argument),*),
+                11 => $function::<11, V>($($argument),*),
+                _ => $function::<12, V>($($argument),*),
             }
         };
     }
 
     /// Columns in `values` times the first `tile` of every `stride` weights.
     #[target_feature(enable = "avx512f,avx512vl,avx2")]
-    pub(super) unsafe fn outputs_tile(
-        values: &[i32],
+    pub(super) unsafe fn outputs_tile<V: Value>(
+        values: &[V],
         height: usize,
         weights: &[f64],
         stride: usize,
@@ -371,8 +480,8 @@ mod avx512 {
     }
 
     #[target_feature(enable = "avx512f,avx512vl,avx2")]
-    unsafe fn outputs_of<const TILE: usize>(
-        values: &[i32],
+    unsafe fn outputs_of<const TILE: usize, V: Value>(
+        values: &[V],
         height: usize,
         weights: &[f64],
         stride: usize,
@@ -385,16 +494,22 @@ mod avx512 {
         // may touch any address.
         unsafe {
             while row < height {
-                let rows = if row + 16 <= height { 16 } else { 8 };
+                let rows = match height - row {
+                    32.. if TILE <= super::FEW_OUTPUTS => 32,
+                    16.. => 16,
+                    _ => 8,
+                };
                 // The columns lie too far apart for the processor to guess what comes next.
-                for line in row * columns / 16..(row + rows) * columns / 16 {
-                    _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(64 * line));
+                let lines = |row: usize| row * columns * size_of::<V>() / LINE;
+                for line in lines(row)..lines(row + rows) {
+                    _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(LINE * line));
                 }
                 let (values, sums) = (values.as_ptr().add(row), sums.as_mut_ptr().add(row));
-                if rows == 16 {
-                    part::<TILE, 2>(values, columns, height, weights.as_ptr(), stride, sums);
-                } else {
-                    part::<TILE, 1>(values, columns, height, weights.as_ptr(), stride, sums);
+                let weights = weights.as_ptr();
+                match rows {
+                    32 => part::<TILE, 4, V>(values, columns, height, weights, stride, sums),
+                    16 => part::<TILE, 2, V>(values, columns, height, weights, stride, sums),
+                    _ => part::<TILE, 1, V>(values, columns, height, weights, stride, sums),
                 }
                 row += rows;
             }
@@ -404,8 +519,8 @@ mod avx512 {
     /// Eight rows, `PARTS` times.
     #[target_feature(enable = "avx512f,avx512vl,avx2")]
     #[inline]
-    unsafe fn part<const TILE: usize, const PARTS: usize>(
-        values: *const i32,
+    unsafe fn part<const TILE: usize, const PARTS: usize, V: Value>(
+        values: *const V,
         columns: usize,
         height: usize,
         weights: *const f64,
@@ -418,8 +533,7 @@ mod avx512 {
             for column in 0..columns {
                 let mut found = [_mm512_setzero_pd(); PARTS];
                 for (part, found) in found.iter_mut().enumerate() {
-                    let values = values.add(column * height + 8 * part);
-                    *found = _mm512_cvtepi32_pd(_mm256_loadu_si256(values.cast()));
+                    *found = V::eight(values.add(column * height + 8 * part));
                 }
                 for (place, totals) in totals.iter_mut().enumerate() {
                     let weight = _mm512_set1_pd(*weights.add(column * stride + place));
@@ -439,8 +553,8 @@ mod avx512 {
 
     /// Four columns of `values` times all columns of `rows`.
     #[target_feature(enable = "avx512f,avx512vl,avx2")]
-    pub(super) unsafe fn products_tile(
-        values: &[i32],
+    pub(super) unsafe fn products_tile<V: Value>(
+        values: &[V],
         height: usize,
         rows: &[f64],
         found: &mut Products,
@@ -449,47 +563,97 @@ mod avx512 {
         unsafe { with_count!(rows.len() / height, products_of(values, height, rows, found)) }
     }
 
-    /// A register holds four rows of two columns: the sums are those of the other ways, to the bit.
     #[target_feature(enable = "avx512f,avx512vl,avx2")]
-    unsafe fn products_of<const TILE: usize>(
-        values: &[i32],
+    unsafe fn products_of<const TILE: usize, V: Value>(
+        values: &[V],
         height: usize,
         rows: &[f64],
         found: &mut Products,
     ) {
-        let mut totals = [[_mm512_setzero_pd(); 2]; TILE];
+        // SAFETY: as the caller's.
+        unsafe { products_of_pairs::<TILE, 2, V>(values, height, rows, found) }
+    }
+
+    /// Eight columns of `values` times all columns of `rows`, of which there are few.
+    #[target_feature(enable = "avx512f,avx512vl,avx2")]
+    pub(super) unsafe fn wide_products_tile<V: Value>(
+        values: &[V],
+        height: usize,
+        rows: &[f64],
+        found: &mut Products,
+    ) {
+        // SAFETY: as the caller's.
+        unsafe {
+            match rows.len() / height {
+                1 => products_of_pairs::<1, 4, V>(values, height, rows, found),
+                2 => products_of_pairs::<2, 4, V>(values, height, rows, found),
+                3 => products_of_pairs::<3, 4, V>(values, height, rows, found),
+                4 => products_of_pairs::<4, 4, V>(values, height, rows, found),
+                5 => products_of_pairs::<5, 4, V>(values, height, rows, found),
+                _ => products_of_pairs::<6, 4, V>(values, height, rows, found),
+            }
+        }
+    }
+
+    /// A register holds four rows of two columns: the sums are those of the other ways, to the bit.
+    #[target_feature(enable = "avx512f,avx512vl,avx2")]
+    #[inline]
+    unsafe fn products_of_pairs<const TILE: usize, const PAIRS: usize, V: Value>(
+        values: &[V],
+        height: usize,
+        rows: &[f64],
+        found: &mut Products,
+    ) {
+        let mut totals = [[_mm512_setzero_pd(); PAIRS]; TILE];
         let next = values.as_ptr_range().end.cast::<i8>();
         let (values, rows) = (values.as_ptr(), rows.as_ptr());
         for row in (0..height).step_by(4) {
-            // SAFETY: row + 4 <= height, and there are four columns and TILE others. Prefetching may touch any address.
+            // SAFETY: row + 4 <= height, and there are PAIRS times two columns and TILE others. Prefetching may touch any address.
             unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(16 * row));
-                let mut pairs = [_mm512_setzero_pd(); 2];
+                // Four rows of all columns are some bytes of the columns that follow.
+                for line in 0..(8 * PAIRS * size_of::<V>()).div_ceil(LINE) {
+                    let ahead = 2 * PAIRS * size_of::<V>() * row + LINE * line;
+                    _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(ahead));
+                }
+                let mut pairs = [_mm512_setzero_pd(); PAIRS];
                 for (pair, into) in pairs.iter_mut().enumerate() {
                     let first = values.add(2 * pair * height + row);
-                    let low = _mm_loadu_si128(first.cast());
-                    let high = _mm_loadu_si128(first.add(height).cast());
-                    let both = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high);
-                    *into = _mm512_cvtepi32_pd(both);
+                    *into = V::twice_four(first, first.add(height));
                 }
                 for (place, total) in totals.iter_mut().enumerate() {
                     let rows = _mm256_loadu_pd(rows.add(place * height + row));
                     let rows = _mm512_broadcast_f64x4(rows);
-                    total[0] = _mm512_fmadd_pd(pairs[0], rows, total[0]);
-                    total[1] = _mm512_fmadd_pd(pairs[1], rows, total[1]);
+                    for (total, pair) in total.iter_mut().zip(pairs) {
+                        *total = _mm512_fmadd_pd(pair, rows, *total);
+                    }
                 }
             }
         }
-        for (place, total) in totals.iter().enumerate() {
-            for (pair, total) in total.iter().enumerate() {
-                let mut lanes = [[0.0; 4]; 2];
-                // SAFETY: there is room for eight numbers.
-                unsafe { _mm512_storeu_pd(lanes.as_mut_ptr().cast(), *total) };
-                for (column, lanes) in lanes.into_iter().enumerate() {
-                    found[2 * pair + column][place] = super::total(lanes);
+        for pair in 0..PAIRS {
+            for place in (0..TILE).step_by(2) {
+                let first = halved(totals[place][pair]);
+                // The last one stands for one that is missing: nobody looks at it.
+                let second = halved(totals[(place + 1).min(TILE - 1)][pair]);
+                let low = _mm512_unpacklo_pd(first, second);
+                let both = _mm512_add_pd(low, _mm512_unpackhi_pd(first, second));
+                let columns = [
+                    _mm512_castpd512_pd128(both),
+                    _mm256_castpd256_pd128(_mm512_extractf64x4_pd::<1>(both)),
+                ];
+                for (column, sums) in columns.into_iter().enumerate() {
+                    let into = &mut found[2 * pair + column][place..place + 2];
+                    // SAFETY: there is room for two numbers.
+                    unsafe { _mm_storeu_pd(into.as_mut_ptr(), sums) };
                 }
             }
         }
+    }
+
+    /// Of twice four numbers a, b, c, d: a + c and b + d, as in [`super::total`].
+    #[target_feature(enable = "avx512f,avx512vl,avx2")]
+    #[inline]
+    fn halved(lanes: __m512d) -> __m512d {
+        _mm512_add_pd(lanes, _mm512_permutex_pd::<0b01_00_11_10>(lanes))
     }
 }
 
@@ -534,23 +698,34 @@ mod tests {
             for columns in [1, 2, 3, 4, 7, 16, 37] {
                 for outputs in [0, 1, 2, 5, 6, 7, 10, 11, 12, 13, 25] {
                     let values: Vec<i32> = noise(columns * height).collect();
-                    let units = numbers(columns);
-                    let (weights, rows) = (numbers(columns * outputs), numbers(outputs * height));
-                    let found = ways().into_iter().map(|way| {
-                        let mut there = numbers(outputs * height);
-                        add_outputs_with(
-                            way, &values, height, &units, &weights, outputs, &mut there,
-                        );
-                        let mut back = numbers(outputs * columns);
-                        add_inputs_with(way, &values, height, &units, &rows, outputs, &mut back);
-                        there.iter().chain(&back).map(|sum| sum.to_bits()).collect::<Vec<_>>()
-                    });
-                    let found: Vec<_> = found.collect();
+                    let wide: Vec<f64> = values.iter().map(|value| value.wide()).collect();
+                    let found = bits(&values, height, columns, outputs);
+                    // Whole numbers are what they are in double precision.
+                    let found = [found, bits(&wide, height, columns, outputs)].concat();
                     for (way, other) in found.iter().enumerate() {
                         assert!(*other == found[0], "{way}: {height} x {columns}, {outputs}");
                     }
                 }
             }
         }
+    }
+
+    /// What all ways make of a panel.
+    fn bits<V: Value>(
+        values: &[V],
+        height: usize,
+        columns: usize,
+        outputs: usize,
+    ) -> Vec<Vec<u64>> {
+        let units = numbers(columns);
+        let (weights, rows) = (numbers(columns * outputs), numbers(outputs * height));
+        let found = ways().into_iter().map(|way| {
+            let mut there = numbers(outputs * height);
+            add_outputs_with(way, values, height, &units, &weights, outputs, &mut there);
+            let mut back = numbers(outputs * columns);
+            add_inputs_with(way, values, height, &units, &rows, outputs, &mut back);
+            there.iter().chain(&back).map(|sum| sum.to_bits()).collect()
+        });
+        found.collect()
     }
 }
