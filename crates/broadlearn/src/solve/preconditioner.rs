@@ -12,7 +12,8 @@ use crate::linalg::on_threads;
 use crate::state::packed::{by_rows, from_rows, panel_height};
 use crate::state::{PANEL, Panel, Precision};
 use faer::linalg::triangular_inverse::invert_lower_triangular;
-use faer::{Mat, MatRef, Par};
+use faer::{Mat, MatMut, MatRef, Par};
+use std::ops::Range;
 
 /// F~, band by band of as many rows.
 pub(crate) struct Preconditioner {
@@ -24,8 +25,50 @@ pub(crate) struct Preconditioner {
 /// Some rows of a factor: tiles left of the diagonal, and the inverse of the block on it.
 struct Band {
     tiles: Vec<Panel>,
-    corner: Panel,
+    corner: Triangle,
     rows: usize,
+}
+
+/// A lower triangle in steps: panels of some rows that end where the diagonal does, so that little of what is multiplied is
+/// nothing.
+struct Triangle {
+    steps: Vec<(Range<usize>, Panel)>,
+}
+
+impl Triangle {
+    /// Rows of a step, at most: with fewer the sums are too short, with more there are more zeros.
+    const STEP: usize = 88;
+
+    fn new(lower: MatRef<'_, f64>) -> Self {
+        let n = lower.nrows();
+        let height = n.div_ceil(n.div_ceil(Self::STEP)).next_multiple_of(8);
+        let step = |start: usize| {
+            let rows = start..n.min(start + height);
+            let panel = lower.submatrix(start, 0, rows.len(), rows.end);
+            (rows, Panel::new(panel, height, Precision::Double))
+        };
+        Self { steps: (0..n).step_by(height).map(step).collect() }
+    }
+
+    /// Writes its product with a matrix by rows.
+    fn outputs(&self, right: &[f64], mut into: MatMut<'_, f64>) {
+        let columns = into.ncols();
+        for (rows, panel) in &self.steps {
+            let into = into.as_mut().subrows_mut(rows.start, rows.len());
+            panel.outputs(&right[..rows.end * columns], into);
+        }
+    }
+
+    /// The product of its transpose with a matrix.
+    fn transposed(&self, right: MatRef<'_, f64>) -> Mat<f64> {
+        let (n, columns) = right.shape();
+        let mut found = vec![0.0; n * columns];
+        for (rows, panel) in &self.steps {
+            let right = right.subrows(rows.start, rows.len());
+            panel.add_products(right, &mut found[..rows.end * columns]);
+        }
+        from_rows(&found, n, columns)
+    }
 }
 
 impl Preconditioner {
@@ -40,8 +83,7 @@ impl Preconditioner {
             let rows = lower.subrows(start, height.min(nodes - start));
             let whole = |column| Panel::new(rows.subcols(column, height), height, Precision::Whole);
             let tiles = (0..start).step_by(height).map(whole).collect();
-            let corner = inverse(rows.subcols(start, rows.nrows()))?;
-            let corner = Panel::new(corner.as_ref(), height, Precision::Double);
+            let corner = Triangle::new(inverse(rows.subcols(start, rows.nrows()))?.as_ref());
             Some(Band { tiles, corner, rows: rows.nrows() })
         });
         Some(Self { bands: bands.into_iter().collect::<Option<_>>()?, height, nodes })
@@ -73,9 +115,7 @@ impl Preconditioner {
         let mut solution = Mat::zeros(self.nodes, columns);
         for (place, band) in self.bands.iter().enumerate().rev() {
             let right = from_rows(&parts[place], band.rows, columns);
-            let mut found = vec![0.0; band.rows * columns];
-            band.corner.add_products(right.as_ref(), &mut found);
-            let found = from_rows(&found, band.rows, columns);
+            let found = band.corner.transposed(right.as_ref());
             solution.subrows_mut(place * self.height, band.rows).copy_from(&found);
             let taken_away: Mat<f64> = -found;
             let tiles: Vec<(&Panel, &mut Vec<f64>)> = band.tiles.iter().zip(&mut parts).collect();

@@ -22,9 +22,8 @@ mod products;
 
 /// Rows in a panel, at most: a multiple of 8, but not a power of two, or columns would share cache lines.
 pub(crate) const PANEL: usize = 248;
-/// Bytes of a U that stays in double precision: twice the second-level cache of many processors, beyond which the
-/// third one or memory is waited for.
-const CACHED: usize = 2 << 20;
+/// Bytes of a U that stays in double precision: what a core may count on of the caches.
+const CACHED: usize = 5 << 20;
 /// Bytes of a U in 32 bits that is read from a cache in every pass: a part of the third-level cache that a core
 /// may count on.
 const NEAR: usize = 8 << 20;
@@ -356,18 +355,18 @@ impl Panel {
         self.units.clear();
         match &mut self.values {
             Values::Whole(values) => {
-                values.resize(size, 0);
-                for (column, values) in u.col_iter().zip(values.chunks_exact_mut(height)) {
+                make_room(values, size);
+                for column in u.col_iter() {
                     self.units.push(pack_column(slice_of(column), values));
+                    values.resize(values.len() + height - column.nrows(), 0);
                 }
             }
             Values::Double(values) => {
-                values.resize(size, 0.0);
+                make_room(values, size);
                 self.units.resize(u.ncols(), 1.0);
-                for (column, values) in u.col_iter().zip(values.chunks_exact_mut(height)) {
-                    let (values, rest) = values.split_at_mut(column.nrows());
-                    values.copy_from_slice(slice_of(column));
-                    rest.fill(0.0);
+                for column in u.col_iter() {
+                    values.extend_from_slice(slice_of(column));
+                    values.resize(values.len() + height - column.nrows(), 0.0);
                 }
             }
         }
@@ -411,8 +410,14 @@ impl Panel {
     }
 }
 
-/// Writes a column as whole numbers, zeros after it, and returns their unit.
-fn pack_column(column: &[f64], into: &mut [i32]) -> f64 {
+/// An empty vector with room for so many values.
+fn make_room<T>(values: &mut Vec<T>, size: usize) {
+    values.clear();
+    values.reserve_exact(size);
+}
+
+/// Appends a column as whole numbers and returns their unit.
+fn pack_column(column: &[f64], into: &mut Vec<i32>) -> f64 {
     // Several at a time: a single largest value would be waited for.
     let mut most = [0.0_f64; 4];
     for (place, value) in column.iter().enumerate() {
@@ -423,11 +428,7 @@ fn pack_column(column: &[f64], into: &mut [i32]) -> f64 {
     let factor = if largest > 0.0 { f64::from(i32::MAX) / largest } else { 0.0 };
     // A column whose values are all next to nothing is nothing.
     let factor = if factor.is_finite() { factor } else { 0.0 };
-    let (values, rest) = into.split_at_mut(column.len());
-    for (packed, value) in values.iter_mut().zip(column) {
-        *packed = rounded(value * factor);
-    }
-    rest.fill(0);
+    into.extend(column.iter().map(|value| rounded(value * factor)));
     if factor > 0.0 { 1.0 / factor } else { 0.0 }
 }
 

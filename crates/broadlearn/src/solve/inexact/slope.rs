@@ -71,6 +71,8 @@ pub(super) struct Climb {
 /// Residuals and their sample weights.
 struct Residuals {
     e: Mat<f64>,
+    /// |e|^2 of every row.
+    squares: Vec<f64>,
     weights: Vec<f64>,
 }
 
@@ -324,7 +326,7 @@ impl Slope<'_> {
     /// The normalised objective; of robust losses only.
     fn objective(&self, point: &Point, at: &Residuals, loss: Loss) -> Option<f64> {
         let Loss::Robust { kind, sigma } = loss else { return None };
-        let mut losses = squared_rows(at.e.as_ref());
+        let mut losses = at.squares.clone();
         kind.rho(&mut losses, sigma);
         let penalty = self.ridge / (2.0 * sigma * sigma) * squared_norm(point.w.as_ref());
         Some(normalised_objective(&losses, self.user, penalty))
@@ -336,7 +338,7 @@ impl Slope<'_> {
         /// The slope may be this part of the first one at the end.
         const REST: f64 = 0.02;
         const EVALUATIONS: usize = 4;
-        let line = Line::new(at.e.as_ref(), q);
+        let line = Line::new(at, q);
         let (first, bound) = line.slope_at(0.0, &at.weights, penalty);
         let mut before = (0.0, first);
         // For fixed weights this is exact, and for others never too far: the loss lies below.
@@ -386,18 +388,19 @@ impl Slope<'_> {
 
     fn residuals(&self, point: &Point, rule: Rule<'_>) -> Residuals {
         let e: Mat<f64> = self.y - &point.f;
-        let weights = self.weights(rule, squared_rows(e.as_ref()));
-        Residuals { e, weights }
+        let squares = squared_rows(e.as_ref());
+        let weights = self.weights(rule, squares.clone());
+        Residuals { e, squares, weights }
     }
 
     /// The tangent of weighted residuals. A difference quotient stands for the derivative of the
     /// weight, so that a loss need not know it.
     fn tangent<'a>(&self, at: &'a Residuals, rule: Rule<'_>) -> Tangent<'a> {
         const APART: f64 = 1e-5;
-        let squares = squared_rows(at.e.as_ref());
+        let squares = &at.squares;
         let further = squares.iter().map(|square| square * (1.0 + APART)).collect();
         let mut slopes = self.weights(rule, further);
-        for ((slope, weight), square) in slopes.iter_mut().zip(&at.weights).zip(&squares) {
+        for ((slope, weight), square) in slopes.iter_mut().zip(&at.weights).zip(squares) {
             let step = square * APART;
             *slope = if step > 0.0 { (*slope - weight) / step } else { 0.0 };
         }
@@ -427,16 +430,16 @@ struct Penalty {
 }
 
 /// Rows on a line of residuals e - length q: what of them does not depend on the length.
-struct Line {
+struct Line<'a> {
     /// |e|^2, e'q and |q|^2.
-    ee: Vec<f64>,
+    ee: &'a [f64],
     eq: Vec<f64>,
     qq: Vec<f64>,
 }
 
-impl Line {
-    fn new(e: MatRef<'_, f64>, q: MatRef<'_, f64>) -> Self {
-        Self { ee: row_products(e, e), eq: row_products(e, q), qq: row_products(q, q) }
+impl<'a> Line<'a> {
+    fn new(at: &'a Residuals, q: MatRef<'_, f64>) -> Self {
+        Self { ee: &at.squares, eq: row_products(at.e.as_ref(), q), qq: row_products(q, q) }
     }
 
     fn squares_at(&self, length: f64) -> Vec<f64> {
