@@ -166,8 +166,10 @@ impl Sample<'_> {
             trials.iter().filter(|trial| trial.nodes == size).cloned().collect();
         let mut leaders = self.leaders(&of_size, designs);
         leaders.sort_by(|a, b| a.1.score.total_cmp(&b.1.score));
-        leaders.truncate(FINALISTS);
-        let weighted = self.with_relevance(&leaders, &[size], ridges, RELEVANCE_ROUNDS)?;
+        let Some(before) = leaders.first().cloned() else { return Ok(Vec::new()) };
+        let mut origins = self.origins(leaders);
+        origins.truncate(FINALISTS);
+        let weighted = self.with_relevance(&before, &origins, &[size], ridges, RELEVANCE_ROUNDS)?;
         let Some((best, _)) = best(&weighted) else { return Ok(Vec::new()) };
         let relevance = |design: &CheckedSettings| design.network.enhancement.relevance.clone();
         let alike = weighted.iter().filter(|(design, _)| relevance(design) == relevance(best));
