@@ -116,7 +116,7 @@ fn residuals(distances: Vec<f64>) -> (Vec<f64>, Vec<bool>, Share) {
 }
 
 /// The spread of the rows that are not beyond suspicion: begun with all, until it stays.
-fn trustworthy_spread(distances: &[f64]) -> f64 {
+pub(crate) fn trustworthy_spread(distances: &[f64]) -> f64 {
     let spread_of = |rows: &[f64]| 1.4826 * statistics::median(rows, None).unwrap_or(0.0);
     let mut spread = spread_of(distances);
     for _ in 0..30 {

@@ -10,6 +10,7 @@ use super::{Member, Model, Predictions};
 use crate::data::{Targets, Task};
 use crate::error::{Error, Result};
 use crate::evaluate::Audit;
+use crate::evaluate::audit::trustworthy_spread;
 use crate::linalg::parallelism;
 use crate::matrix::IntoMatrix;
 use crate::preprocess::statistics;
@@ -55,6 +56,9 @@ const AFFORDABLE: f64 = 5e10;
 pub(super) const LEVELS: usize = 1001;
 /// Rows with less of the weight than this are candidates for being wrong.
 pub(crate) const HARDLY_BELIEVED: f64 = 0.1;
+/// So are rows beyond this many spreads of the trustworthy ones, if there are so many.
+const FAR: f64 = 4.0;
+const MANY: usize = 30;
 /// If fewer rows than this share are candidates, none is.
 const FEW: f64 = 0.02;
 /// The range of the candidates holds this share of them.
@@ -194,20 +198,12 @@ impl Model {
     }
 
     fn good_residuals(&self, left_out: &LeftOut, rows: Labelled<'_>) -> Vec<Good> {
-        let mut weights: Vec<f64> = left_out.distances.iter().map(|norm| norm * norm).collect();
-        match self.report().loss {
-            Loss::Squared => weights.fill(1.0),
-            loss => loss.weigh(&mut weights),
-        }
+        let edge = match self.report().loss {
+            // Every row is believed.
+            Loss::Squared => f64::INFINITY,
+            loss => edge(&left_out.distances, loss),
+        };
         let weight = |row: usize| rows.weights.map_or(1.0, |weights| weights[row]);
-        // The nearest candidate.
-        let edge = left_out
-            .distances
-            .iter()
-            .zip(&weights)
-            .filter(|(_, weight)| **weight < HARDLY_BELIEVED)
-            .map(|(distance, _)| *distance)
-            .fold(f64::INFINITY, f64::min);
         let mut residuals = left_out.predictions.values().clone();
         self.target_scaler().apply(residuals.as_mut());
         residuals = self.first().scaled_targets(rows) - residuals;
@@ -243,6 +239,19 @@ impl Member {
         })?;
         Ok(leverage)
     }
+}
+
+/// The residual from which on rows may be wrong: those that the loss hardly believes. A kernel may be so wide that it
+/// believes all, because wrong rows do its model no harm; then those that are far from all others, if there are enough of
+/// them to see how they lie.
+fn edge(distances: &[f64], loss: Loss) -> f64 {
+    let mut weights: Vec<f64> = distances.iter().map(|norm| norm * norm).collect();
+    loss.weigh(&mut weights);
+    let hardly_believed = distances.iter().zip(&weights).filter(|(_, w)| **w < HARDLY_BELIEVED);
+    let edge = hardly_believed.map(|(distance, _)| *distance).fold(f64::INFINITY, f64::min);
+    let far = FAR * trustworthy_spread(distances);
+    let beyond = distances.iter().filter(|distance| **distance >= far).count();
+    if far > 0.0 && beyond >= MANY { edge.min(far) } else { edge }
 }
 
 /// The leverage that rows would have as new ones, which one in a hundred exceeds.
@@ -402,6 +411,7 @@ impl Predictions {
 mod tests {
     use super::*;
     use crate::features::draw::{Purpose, Stream};
+    use crate::solve::RobustLoss;
 
     fn ninety(good: &Good) -> f64 {
         good.quantiles[900]
@@ -425,6 +435,19 @@ mod tests {
         let stuck = (0..800).map(|i| 20.0 + 0.001 * f64::from(i));
         let good = with(stuck);
         assert!((ninety(&good) - 1.645).abs() < 0.1 && (good.count - 2000.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn wrong_rows_are_seen_even_by_a_kernel_that_believes_all() {
+        let mut stream = Stream::new(2, Purpose::Noise, 0);
+        let mut norms: Vec<f64> = (0..2000).map(|_| stream.normal().abs()).collect();
+        let wide = RobustLoss::Correntropy.at(1000.0);
+        assert_eq!(edge(&norms, wide), f64::INFINITY);
+        norms.extend((0..400).map(|i| 20.0 * (f64::from(i) + 0.5) / 400.0));
+        let far = edge(&norms, wide);
+        assert!(far > 3.5 && far < 6.0, "{far}");
+        let good = Good::of(norms.into_iter().map(|norm| (norm, 1.0)).collect(), far);
+        assert!((ninety(&good) - 1.645).abs() < 0.1 && (good.count - 2000.0).abs() < 60.0);
     }
 
     #[test]
