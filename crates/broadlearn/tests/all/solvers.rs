@@ -82,6 +82,26 @@ fn narrow_kernels_lead_to_the_same_optimum_on_many_rows() {
     }
 }
 
+/// U of more than 5 MiB is kept in 32 bits, and near the end the gradient is corrected by U itself.
+#[test]
+fn a_state_in_32_bits_leads_to_the_same_fixed_point() {
+    for (classes, outputs) in [(false, 1), (true, 4)] {
+        let problem = Problem { rows: 6000, ..large(classes, outputs) };
+        let settings = Settings::recipe(Recipe::Rich)
+            .gain(0.7)
+            .enhancement_nodes(150)
+            .sigma(3.0)
+            .ridge(1e-3)
+            .stop(1e-9, 500);
+        let (direct, reached, best) = solve(&problem, settings.clone(), Solver::Direct);
+        let (iterative, reached_too, found) = solve(&problem, settings, Solver::Iterative);
+        assert!(reached && reached_too, "{classes} {outputs}");
+        assert!(found > best - 1e-9, "{classes} {outputs}: {found} for {best}");
+        let difference = relative(&iterative, &direct);
+        assert!(difference < 1e-7, "{classes} {outputs}: {difference:e}");
+    }
+}
+
 #[test]
 fn every_loss_is_climbed() {
     let problem = large(false, 1);
