@@ -102,7 +102,7 @@ impl CheckedSettings {
 
 impl Sample<'_> {
     /// The designs from which relevances may begin: for classes those whose nodes read all inputs, if there are such.
-    /// Nodes that read two fit wrong labels by the choice of the two, before any weight is learnt.
+    /// Those that read two led to worse relevances where labels were wrong (docs/math.md, 5.1); why was not looked into.
     pub(super) fn origins(
         &self,
         mut leaders: Vec<(CheckedSettings, Trial)>,
