@@ -64,6 +64,7 @@ pub(super) enum Goal {
 
 /// How a climb went.
 pub(super) struct Climb {
+    pub(super) steps: usize,
     /// The normalised objective after every step; of a loss, that is.
     pub(super) objective: Vec<f64>,
 }
@@ -199,7 +200,7 @@ impl Slope<'_> {
         most_steps: usize,
         observer: &mut Observer<'_>,
     ) -> Result<Climb> {
-        let mut climb = Climb { objective: Vec::new() };
+        let mut climb = Climb { steps: 0, objective: Vec::new() };
         let mut at = self.residuals(point, rule);
         let mut way = Way::new(point);
         let mut forecast = Forecast::default();
@@ -263,6 +264,7 @@ impl Slope<'_> {
                 forecast.judge(beside, length * gain, foretold);
             }
             at = next;
+            climb.steps += 1;
             if let Rule::Loss(loss) = rule {
                 climb.objective.extend(self.objective(point, &at, loss));
             }

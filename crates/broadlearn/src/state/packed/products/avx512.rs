@@ -60,7 +60,7 @@ unsafe fn outputs_of<const TILE: usize, V: Value>(
             // The columns lie too far apart for the processor to guess what comes next.
             let lines = |row: usize| row * columns * size_of::<V>() / LINE;
             for line in lines(row)..lines(row + rows) {
-                _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(LINE * line));
+                _mm_prefetch::<_MM_HINT_T1>(next.wrapping_add(LINE * line));
             }
             let (values, sums) = (values.as_ptr().add(row), sums.as_mut_ptr().add(row));
             let weights = weights.as_ptr();
