@@ -24,7 +24,7 @@ static STEPS: Steps = Steps {
     ],
     paper: [(97.02, 0.12), (97.66, 0.06), (98.04, 0.06), (98.08, 0.41), (98.39, 0.07)],
     seconds: [8.44, 31.45, 42.35, 57.94, 78.87],
-    reference: [96.70, 97.58, 98.08, 98.31, 98.40],
+    reference: [(96.92, 0.17), (97.67, 0.09), (98.13, 0.09), (98.30, 0.05), (98.45, 0.06)],
     ridges: &[1e-5, RIDGE],
     convolution: None,
     note: "The paper gives no ridge for this table: 1e-5 is that of its Table IV, 2^-30 that of its Tables II and III.",
