@@ -52,7 +52,8 @@ pub(crate) struct LearningArgs {
     #[arg(long, value_parser = names(Solver::ALL, Solver::name), default_value = "auto", help_heading = "Learning")]
     solver: Solver,
     /// Memory that may be used, such as 500M or 2G: where the state of the rows does not fit it is computed
-    /// again in every pass; the model is the same [default: half of what is free]
+    /// again in every pass; the model is the same, unless the rows themselves do not fit: what is left
+    /// open is then chosen on a part of them [default: half of what is free]
     #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Learning")]
     pub(crate) memory: Option<u64>,
     /// The seed of all random numbers

@@ -89,7 +89,48 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// An error if there is no folder for this file: better said before long work than after it.
+/// An error if there is no folder for one of these outputs, or if it would take the place of an input or of another output:
+/// better said before long work than after it.
+pub(crate) fn check_places<'a>(
+    outputs: impl IntoIterator<Item = &'a PathBuf>,
+    inputs: impl IntoIterator<Item = &'a PathBuf>,
+) -> Result<(), Fault> {
+    let mut taken: Vec<(PathBuf, &str)> =
+        inputs.into_iter().filter_map(|path| Some((place_of(path)?, "is read"))).collect();
+    for path in outputs {
+        check_folder(path)?;
+        let Some(place) = place_of(path) else { continue };
+        if let Some((_, what)) = taken.iter().find(|(other, _)| *other == place) {
+            return Err(Error::setting("output", format!("{}, which {what}", path.display()))
+                .expected("a file of its own: nothing is to be lost")
+                .into());
+        }
+        taken.push((place, "is written already"));
+    }
+    Ok(())
+}
+
+/// An error if both a table and the summary were to go to stdout.
+pub(crate) fn check_stdout(json: bool, out: Option<&Path>) -> Result<(), Fault> {
+    match json && out == Some(Path::new("-")) {
+        true => Err(Error::setting("json", "--out -")
+            .expected("--out FILE, as stdout holds the summary")
+            .into()),
+        false => Ok(()),
+    }
+}
+
+/// Where a file is or will be, links followed; `None` for stdin, stdout, pipes and devices.
+fn place_of(path: &Path) -> Option<PathBuf> {
+    if path == Path::new("-") || std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return None;
+    }
+    let name = path.file_name()?;
+    let new = || Some(std::fs::canonicalize(folder_of(path)).ok()?.join(name));
+    std::fs::canonicalize(path).ok().or_else(new)
+}
+
+/// An error if there is no folder for this file.
 pub(crate) fn check_folder(path: &Path) -> Result<(), Fault> {
     if path == Path::new("-") {
         return Ok(());

@@ -79,9 +79,8 @@ pub(crate) struct AuditArgs {
 }
 
 pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<(), Fault> {
-    for path in [&args.out, &args.report].into_iter().flatten() {
-        output::check_folder(path)?;
-    }
+    output::check_places(args.out.iter().chain(&args.report), &args.inputs)?;
+    output::check_stdout(context.json, args.out.as_deref())?;
     let (model, data, rows) = args.model_and_data(context)?;
     let table = Table { model: &model, rows, data, args, context };
     let mut leaving = model.leaving_out()?;

@@ -73,8 +73,10 @@ pub(crate) fn run(args: &FitArgs, context: &Context) -> Result<(), Fault> {
     let begun = Instant::now();
     let settings = args.learning.settings(args.columns.task().unwrap_or(Task::Regression))?;
     // What can be known to fail is said before the work.
-    output::check_folder(&args.model)?;
-    args.report.as_deref().map(output::check_folder).transpose()?;
+    output::check_places(
+        std::iter::once(&args.model).chain(&args.report),
+        std::iter::once(&args.data).chain(&args.test),
+    )?;
     let test = args.test.as_deref().map(|path| args.table.open(path)).transpose()?;
     if let Some(path) = &args.like {
         return run_like(path, test, begun, args, context);

@@ -34,7 +34,7 @@ pub(crate) struct ForgetArgs {
 }
 
 pub(crate) fn run(args: &ForgetArgs, context: &Context) -> Result<(), Fault> {
-    let target = args.update.target(&args.model)?;
+    let target = args.update.target(&args.model, [&args.data], context)?;
     args.certificate.as_deref().map(output::check_folder).transpose()?;
     let mut model = load_model(&args.model, Some(&args.data))?;
     let before = model.rows();

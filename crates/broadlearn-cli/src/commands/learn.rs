@@ -75,7 +75,7 @@ pub(crate) fn run(args: &LearnArgs, context: &Context) -> Result<(), Fault> {
         return run_stream(args, context);
     }
     args.stream.check_unused()?;
-    let target = args.update.target(&args.model)?;
+    let target = args.update.target(&args.model, [&args.data], context)?;
     let mut model = load_model(&args.model, Some(&args.data))?;
     args.check_new_classes(&model)?;
     let schema = model.schema().clone();

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &MergeArgs, context: &Context) -> Result<(), Fault> {
             .expected("--out FILE, for the merged model")
             .into());
     };
-    crate::output::check_folder(out)?;
+    crate::output::check_places([out], [])?;
     let models = args
         .models
         .iter()

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::data_args::{DataArgs, load_model, warn_of};
 use crate::fault::Fault;
-use crate::output::Output;
+use crate::output::{self, Output};
 use broadlearn::data::{SchemaReader, TargetSchema};
 use broadlearn::model::{Precision, Region};
 use broadlearn::{Error, Predictions, Progress};
@@ -67,6 +67,7 @@ impl From<PrecisionName> for Precision {
 }
 
 pub(crate) fn run(args: &PredictArgs, context: &Context) -> Result<(), Fault> {
+    output::check_places(&args.out, [&args.model, &args.data])?;
     let model = load_model(&args.model, Some(&args.data))?;
     let reader = args.table.open_for(&model, &args.data)?;
     let mut blocks = SchemaReader::new(reader, model.schema(), false, false)?;

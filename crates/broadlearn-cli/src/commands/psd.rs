@@ -213,9 +213,7 @@ pub(crate) fn run(args: &PsdArgs, context: &Context) -> Result<(), Fault> {
             .advice("add --out features.csv")
             .into());
     }
-    for path in args.out.iter().chain(&args.page) {
-        output::check_folder(path)?;
-    }
+    output::check_places(args.out.iter().chain(&args.page), &args.files)?;
     let filter = args.spectrum.filter()?;
     let mut tally = Tally::default();
     let mut features: Option<Features> = None;

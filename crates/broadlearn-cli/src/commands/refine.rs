@@ -42,7 +42,7 @@ pub(crate) struct RefineArgs {
 }
 
 pub(crate) fn run(args: &RefineArgs, context: &Context) -> Result<(), Fault> {
-    let target = args.update.target(&args.model)?;
+    let target = args.update.target(&args.model, &args.data, context)?;
     let mut model = load_model(&args.model, args.data.first().map(PathBuf::as_path))?;
     let samples =
         read_rows(&model, &args.data, args.update.drop_missing_target, &args.table, context)?;

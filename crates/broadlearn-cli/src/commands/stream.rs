@@ -66,7 +66,7 @@ impl StreamArgs {
 const TOGETHER: usize = 512;
 
 pub(super) fn run_stream(args: &LearnArgs, context: &Context) -> Result<(), Fault> {
-    let target = args.update.target(&args.model)?;
+    let target = args.update.target(&args.model, [&args.data], context)?;
     args.update.refuse_verify()?;
     let to_stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
     let model_to_stdout = target == Path::new("-");

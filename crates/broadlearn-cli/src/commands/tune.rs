@@ -194,11 +194,11 @@ fn validation(text: &str) -> Result<Validation, String> {
 pub(crate) fn run(args: &TuneArgs, context: &Context) -> Result<(), Fault> {
     let begun = Instant::now();
     let tuning = args.tuning()?;
-    output::check_folder(&args.model)?;
     let progress = args.progress();
-    for path in [&args.out, &args.report, &progress].into_iter().flatten() {
-        output::check_folder(path)?;
-    }
+    output::check_places(
+        std::iter::once(&args.model).chain(&args.out).chain(&args.report).chain(&progress),
+        [&args.data],
+    )?;
     let data = args.columns.read(&args.data, &args.target, &args.table, context)?;
     let all: Vec<usize> = (0..data.len()).collect();
     let schema = data.schema(&all)?;

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::data_args::{DataArgs, warn_of};
 use crate::fault::Fault;
 use crate::format;
+use crate::output;
 use broadlearn::data::{Samples, SchemaReader};
 use broadlearn::{Category, Error, Model};
 use clap::Args;
@@ -29,15 +30,21 @@ pub(crate) struct UpdateArgs {
 }
 
 impl UpdateArgs {
-    /// The place of the changed model; a model from stdin has none of its own.
-    pub(super) fn target<'a>(&'a self, model: &'a Path) -> Result<&'a Path, Fault> {
-        let target = self.out.as_deref().unwrap_or(model);
+    /// The place of the model that these rows change; a model from stdin has none of its own.
+    pub(super) fn target<'a>(
+        &'a self,
+        model: &'a PathBuf,
+        data: impl IntoIterator<Item = &'a PathBuf>,
+        context: &Context,
+    ) -> Result<&'a Path, Fault> {
+        let target = self.out.as_ref().unwrap_or(model);
         if target == Path::new("-") && self.out.is_none() {
             return Err(Error::setting("out", "nothing, for a model from stdin")
                 .expected("--out FILE, or --out - for stdout")
                 .into());
         }
-        crate::output::check_folder(target)?;
+        output::check_places([target], data)?;
+        output::check_stdout(context.json, Some(target))?;
         Ok(target)
     }
 

@@ -43,6 +43,31 @@ fn fit_predict_evaluate_inspect() {
 }
 
 #[test]
+fn no_output_takes_the_place_of_an_input_or_of_another_output() {
+    let bench = Bench::new();
+    bench.run("fit ok.csv --target y --model ok.broad").ok();
+    let (table, model) = (bench.read("ok.csv"), std::fs::read(bench.path("ok.broad")).unwrap());
+    for arguments in [
+        "fit ok.csv --target y --model ok.csv",
+        "fit ok.csv --target y --model ./ok.csv",
+        "fit ok.csv --target y --model new.broad --report new.broad",
+        "predict ok.broad ok.csv --out ok.csv",
+        "predict ok.broad ok.csv --out ok.broad",
+        "audit ok.csv --target y --out ok.csv",
+        "learn ok.broad ok.csv --out ok.csv",
+        "tune ok.csv --target y --model ok.csv",
+    ] {
+        bench.run(arguments).fails(2, &["output", "a file of its own"]);
+    }
+    for arguments in ["audit ok.csv --target y --out -", "learn ok.broad ok.csv --out -"] {
+        bench.run(&format!("{arguments} --json")).fails(2, &["json", "--out FILE"]);
+    }
+    assert!(!bench.path("new.broad").exists());
+    assert_eq!(bench.read("ok.csv"), table);
+    assert_eq!(std::fs::read(bench.path("ok.broad")).unwrap(), model);
+}
+
+#[test]
 fn single_precision_is_close_or_not_used() {
     let bench = Bench::new();
     bench.run("fit ok.csv --target y --model ok.broad").ok();

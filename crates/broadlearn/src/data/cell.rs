@@ -5,8 +5,9 @@ use super::batch::Kind;
 use super::number;
 use crate::error::Error;
 
-/// The texts that always mean that a value is missing; so does a cell of blanks.
-const ALWAYS: [&str; 8] = ["NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?"];
+/// The texts that always mean that a value is missing, pandas' and `?`; so does a cell of blanks. A dash may be a class.
+const ALWAYS: [&str; 12] =
+    ["NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?", "n/a", "<NA>", "#NA", "#N/A"];
 
 /// What counts as missing.
 #[derive(Clone, Debug, Default)]
@@ -187,6 +188,8 @@ mod tests {
             ("  ", Look::Missing),
             (" NA ", Look::Missing),
             ("?", Look::Missing),
+            ("#N/A", Look::Missing),
+            ("-", Look::Other),
             ("-nan", Look::Missing),
             ("unknown", Look::Missing),
             ("-999.0", Look::Missing),

@@ -387,7 +387,7 @@ fn good_misses(left_out: &LeftOut, rows: Labelled<'_>, given: &[u32]) -> Result<
 fn uncalibrated() -> Error {
     Error::model("a model that does not know how far its predictions are off")
         .expected("a model fitted with a ridge, and not merged")
-        .advice("fit it again on its rows")
+        .advice("fit it again on its rows, or refine it with them")
 }
 
 impl Predictions {

@@ -21,7 +21,7 @@ use std::io::{self, BufReader, BufWriter, Cursor, Write};
 use std::path::Path;
 
 /// The version of the format.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 
 /// More rows than this no table has; counts beyond it could overflow.
 pub(super) const MOST_ROWS: u64 = 1 << 53;

@@ -266,10 +266,16 @@ impl CheckedSettings {
                 _ => Loss::Squared,
             };
             let result = match (loss, start) {
-                (Loss::Robust { .. }, Some(start)) => {
+                (Loss::Robust { kind, sigma }, Some(start)) => {
                     report(observer, "cross-fitting", 0, None)?;
                     let residuals = start.residuals(&system, ridge)?;
-                    self.cross_fitted(&system, residuals.as_ref(), loss, ridge, user)
+                    let squares: Vec<f64> =
+                        residuals.row_iter().map(|row| row.squared_norm_l2()).collect();
+                    let sigma = match automatic {
+                        true => decision.not_boundless(sigma, &squares, user),
+                        false => sigma,
+                    };
+                    self.cross_fitted(&system, squares, kind.at(sigma), ridge, user)
                 }
                 _ => self.solve_for(&system, loss, ridge, user, linear, observer),
             };
@@ -286,16 +292,16 @@ impl CheckedSettings {
         }
     }
 
-    /// W with the weights of these residuals, each from a model that has not seen its row.
+    /// W with the weights of these squared residual norms, each from a model that has not seen its row.
     fn cross_fitted(
         &self,
         system: &System<'_>,
-        residuals: MatRef<'_, f64>,
+        squares: Vec<f64>,
         loss: Loss,
         ridge: f64,
         user: Option<&[f64]>,
     ) -> Result<Solved> {
-        let mut weights: Vec<f64> = residuals.row_iter().map(|row| row.squared_norm_l2()).collect();
+        let mut weights = squares;
         loss.weigh(&mut weights);
         check_not_vanished(&weights, loss)?;
         if let Some(user) = user {

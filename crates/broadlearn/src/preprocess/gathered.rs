@@ -73,7 +73,7 @@ impl Gathered {
     }
 
     /// Facts as this scaling needs them. Values near the quartiles of many columns would fill the memory: there
-    /// the sample must do.
+    /// the sample must do, and so it must where quartiles only tell wild values from others.
     pub(crate) fn with_quartiles_if_few(
         sample: MatRef<'_, f64>,
         weights: Option<&[f64]>,
@@ -82,7 +82,7 @@ impl Gathered {
         const FEW: usize = 16;
         match (scaling, sample.ncols()) {
             (Scaling::Robust, ..=FEW) => Self::with_quartiles(sample, weights),
-            (Scaling::Robust, _) => {
+            (Scaling::Robust | Scaling::Tamed, _) => {
                 let mut gathered = Self::with_quartiles(sample, weights);
                 for (column, values) in gathered.columns.iter_mut().zip(sample.col_iter()) {
                     let values: Vec<f64> = values.iter().copied().collect();

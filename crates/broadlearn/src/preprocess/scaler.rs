@@ -16,8 +16,10 @@ pub enum Scaling {
     MinMaxSymmetric,
     /// Mean 0 and standard deviation 1.
     Standard,
-    /// Mean 0 and standard deviation 1, and logarithmic beyond five deviations: one row far from all others
-    /// then neither stretches the nodes to itself in training nor drives a prediction out of all bounds.
+    /// Mean 0 and standard deviation 1, and logarithmic beyond five deviations, up to 24: one row far from all others
+    /// then neither stretches the nodes to itself in training nor drives a prediction out of all bounds. Where the
+    /// deviation is that of a few wild values, more than five times what the middle half of a column
+    /// suggests, as [`Robust`](Self::Robust).
     Tamed,
     /// Median 0 and interquartile range 1.349 (that of a standard normal variable); where the range
     /// is 0, the standard deviation takes its place.
@@ -39,6 +41,11 @@ impl Scaling {
         Self::RowZScore,
         Self::None,
     ];
+
+    /// Whether it depends on the middle half of a column.
+    pub(crate) fn wants_quartiles(self) -> bool {
+        matches!(self, Self::Robust | Self::Tamed)
+    }
 
     /// The name used in model files and on the command line.
     pub fn name(self) -> &'static str {
@@ -66,7 +73,7 @@ pub enum Scaler {
         factor: Vec<f64>,
         /// Added last.
         offset: Vec<f64>,
-        /// Whether values beyond 5 then become 5 + ln(value - 4), and those below -5 likewise.
+        /// Whether values beyond 5 then become 5 + ln(value - 4), at most 8, and those below -5 likewise.
         tamed: bool,
     },
     /// Mean 0 and standard deviation 1 within each row.
@@ -99,7 +106,7 @@ impl ColumnFacts {
             }
             Scaling::RowZScore | Scaling::None => {}
         }
-        if scaling == Scaling::Robust {
+        if scaling.wants_quartiles() {
             facts.quartiles = statistics::quartiles(&values, weights);
         }
         facts
@@ -130,12 +137,18 @@ impl Scaler {
                     let unit = if scaling == Scaling::MinMax { 1.0 } else { 2.0 };
                     (least, significant(most - least, least.abs().max(most.abs())) / unit)
                 }
-                Scaling::Standard | Scaling::Tamed => (mean, significant(deviation, mean)),
-                Scaling::Robust => {
+                Scaling::Standard => (mean, significant(deviation, mean)),
+                Scaling::Robust | Scaling::Tamed => {
                     let [low, median, high] = quartiles;
                     let range = significant(statistics::spread_of_quartiles(low, high), median);
-                    let width = if range > 0.0 { range } else { significant(deviation, mean) };
-                    (median, width)
+                    let wild = scaling == Scaling::Robust || deviation > WILD * range;
+                    match range > 0.0 && wild {
+                        true => (median, range),
+                        false if scaling == Scaling::Robust => {
+                            (median, significant(deviation, mean))
+                        }
+                        false => (mean, significant(deviation, mean)),
+                    }
                 }
                 Scaling::RowZScore | Scaling::None => (0.0, 1.0),
             };
@@ -219,14 +232,19 @@ impl Scaler {
     }
 }
 
+/// A column of which the standard deviation is this many times what its quartiles suggest has wild values.
+const WILD: f64 = 5.0;
+
 /// From here on a tamed value grows as its logarithm does; the slope is 1 there on both sides.
 const TAME: f64 = 5.0;
+/// And no farther than this: beyond 24 deviations nonsense is as far off as other nonsense.
+const MOST: f64 = 8.0;
 
 fn tame(value: f64) -> f64 {
     if value.abs() <= TAME {
         return value;
     }
-    (TAME + (value.abs() - (TAME - 1.0)).ln()).copysign(value)
+    (TAME + (value.abs() - (TAME - 1.0)).ln()).min(MOST).copysign(value)
 }
 
 fn untame(value: f64) -> f64 {
@@ -352,10 +370,15 @@ mod tests {
         assert_eq!(scaled(Scaling::None, &x), x);
         let robust = scaled(Scaling::Robust, &x);
         assert!((robust[(0, 0)] - (1.0 - 2.5) / (3.0 / 1.349)).abs() < 1e-12);
-        let far = Mat::from_fn(100, 1, |i, _| if i == 0 { 100.0 } else { (i % 2) as f64 });
+        let far = Mat::from_fn(100, 1, |i, _| if i == 0 { 20.0 } else { (i % 2) as f64 });
         let (standard, tamed) = (scaled(Scaling::Standard, &far), scaled(Scaling::Tamed, &far));
         assert!((tamed[(0, 0)] - 5.0 - (standard[(0, 0)] - 4.0).ln()).abs() < 1e-12);
         assert_eq!(tamed.subrows(1, 99), standard.subrows(1, 99));
+        // Of a value that is wild the others must not notice anything.
+        let wild = Mat::from_fn(100, 1, |i, _| if i == 0 { 1e9 } else { i as f64 });
+        let (robust, tamed) = (scaled(Scaling::Robust, &wild), scaled(Scaling::Tamed, &wild));
+        assert_eq!(tamed.subrows(1, 99), robust.subrows(1, 99));
+        assert_eq!(tamed[(0, 0)], MOST);
         let standard = scaled(Scaling::Standard, &x);
         let mean = standard.col(0).iter().sum::<f64>();
         let squares = standard.col(0).iter().map(|v| v * v).sum::<f64>();

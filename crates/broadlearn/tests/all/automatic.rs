@@ -57,6 +57,42 @@ fn scattered_outliers_cost_little() {
     assert!(rmse(&plain, &test, &truth) > 2.0 * with);
 }
 
+/// A single cell of nonsense, in a target or in an input.
+#[test]
+fn one_wild_cell_costs_little() {
+    let (x, clean, _) = friedman(300, 30);
+    let (test, _, truth) = friedman(500, 31);
+    let fit = |x: &Mat<f64>, y: &Mat<f64>| Settings::new().fit_regression(x, y).unwrap();
+    let without = rmse(&fit(&x, &clean), &test, &truth);
+    for wild in [-9999.0, 1e6, 1e10] {
+        let (mut target, mut input) = (clean.clone(), x.clone());
+        target[(7, 0)] = wild;
+        input[(7, 0)] = wild;
+        // A row whose input is wrong has its say in the choice of the network.
+        for (model, most) in [(fit(&x, &target), 1.2), (fit(&input, &clean), 1.6)] {
+            let with = rmse(&model, &test, &truth);
+            assert!(with < most * without, "{wild}: {with} against {without}");
+        }
+    }
+}
+
+/// What was fitted on clean rows must not believe whatever comes later.
+#[test]
+fn a_model_of_clean_rows_learns_dirty_ones() {
+    let (x, clean, _) = friedman(600, 32);
+    let (more, y, _) = friedman(600, 33);
+    let (test, _, truth) = friedman(500, 34);
+    let spoilt =
+        Mat::from_fn(600, 1, |i, _| if i % 10 == 0 { 60.0 - y[(i, 0)] } else { y[(i, 0)] });
+    let mut model = Settings::new().fit_regression(&x, &clean).unwrap();
+    let before = rmse(&model, &test, &truth);
+    let targets = Targets::Values(spoilt);
+    let rows = Labelled { x: more.as_ref(), targets: &targets, weights: None };
+    model.learn(rows, Default::default(), &mut unobserved).unwrap();
+    let after = rmse(&model, &test, &truth);
+    assert!(after < before, "{after} against {before}");
+}
+
 /// The rows of clean data that are hard to learn are not wrong: a step of the target in one row of
 /// twelve, which an input announces.
 #[test]

@@ -185,7 +185,11 @@ pub(crate) fn scaled(scaler: &Scaler, x: MatRef<'_, f64>) -> Mat<f64> {
         Scaler::Columns { centre, factor, offset, tamed } => {
             Mat::from_fn(x.nrows(), x.ncols(), |i, j| {
                 let z = (x[(i, j)] - centre[j]) * factor[j] + offset[j];
-                if *tamed && z.abs() > 5.0 { z.signum() * (5.0 + (z.abs() - 4.0).ln()) } else { z }
+                if *tamed && z.abs() > 5.0 {
+                    z.signum() * (5.0 + (z.abs() - 4.0).ln()).min(8.0)
+                } else {
+                    z
+                }
             })
         }
         Scaler::Rows => {

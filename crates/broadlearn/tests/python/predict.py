@@ -27,8 +27,8 @@ def verified(path):
     zeroed = data[:start] + b"0" * 64 + data[start + 64:]
     if hashlib.sha256(zeroed).hexdigest() != metadata["checksum"]:
         sys.exit("the checksum does not match")
-    if metadata["format"] != "broadlearn" or metadata["format_version"] not in ("2", "3"):
-        sys.exit("not a broadlearn model of format version 2 or 3")
+    if metadata["format"] != "broadlearn" or metadata["format_version"] != "4":
+        sys.exit("not a broadlearn model of format version 4")
     return data, json.loads(metadata["model"])
 
 
@@ -77,7 +77,7 @@ def scaled(x, kind, tensors):
         centre, factor, offset = (tensors[f"input_scaler.{part}"] for part in ("centre", "factor", "offset"))
         z = (x - centre) * factor + offset
         far = (np.abs(z) > 5) & (kind == "tamed")
-        return np.where(far, np.sign(z) * (5 + np.log(np.maximum(np.abs(z) - 4, 1))), z)
+        return np.where(far, np.sign(z) * np.minimum(5 + np.log(np.maximum(np.abs(z) - 4, 1)), 8), z)
     mean, deviation = x.mean(axis=1, keepdims=True), x.std(axis=1, keepdims=True)
     constant = deviation <= 4 * np.finfo(float).eps * np.abs(mean)
     return np.where(constant, 0.0, (x - mean) / np.where(constant, 1.0, deviation))

@@ -138,9 +138,8 @@ pub(crate) struct ForecastArgs {
 
 pub(crate) fn run(args: &ForecastArgs, context: &Context) -> Result<(), Fault> {
     // What can be known to fail is said before the work.
-    for path in [&args.model, &args.out, &args.page].into_iter().flatten() {
-        output::check_folder(path)?;
-    }
+    output::check_places(args.model.iter().chain(&args.out).chain(&args.page), &args.data)?;
+    output::check_stdout(context.json, args.out.as_deref())?;
     if args.column.is_some() && args.model.as_deref() == Some(Path::new("-")) {
         return Err(Error::setting("model", "-")
             .expected("a file: the forecasts go to stdout")

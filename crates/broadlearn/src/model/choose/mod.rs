@@ -16,6 +16,7 @@ use super::settings::{CheckedSettings, Criterion, Open, Procedure, Regularisatio
 use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::features::draw::{Purpose, Stream};
+use crate::preprocess::statistics;
 use crate::progress::Observer;
 use crate::solve::automatic::{Choice, Judge, RIDGES, choose};
 use crate::solve::cross_fit::HonestWeights;
@@ -25,6 +26,10 @@ use sample::Sample;
 
 /// Enhancement nodes of the network on which the kernel is chosen.
 const KERNEL_NODES: usize = 60;
+/// A kernel need not be wider than this many times the residual that this share of the rows does not exceed: a row so far off
+/// has a weight of 0.95.
+const BELIEVED: f64 = 3.0;
+const NEARLY_ALL: f64 = 0.99;
 /// More rows than these are sampled: to see which inputs matter, and for the kernel.
 const INPUT_ROWS: usize = 3000;
 const KERNEL_ROWS: usize = 1500;
@@ -44,6 +49,18 @@ pub(super) struct Decision {
     pub(super) start: Option<HonestWeights>,
     pub(super) candidates: Vec<Candidate>,
     pub(super) networks: Vec<NetworkCandidate>,
+}
+
+impl Decision {
+    /// A kernel, or the narrowest of those that were tried which believes about all rows with these squared residual norms. One
+    /// that believes whatever there may be would believe later rows as well, and they need not be as clean.
+    pub(super) fn not_boundless(&self, sigma: f64, squares: &[f64], user: Option<&[f64]>) -> f64 {
+        let norms: Vec<f64> = squares.iter().map(|square| square.sqrt()).collect();
+        let far = statistics::quantile(&statistics::sorted(&norms, user), NEARLY_ALL);
+        let Some(far) = far.filter(|far| *far > 0.0) else { return sigma };
+        let tried = self.candidates.iter().filter_map(|candidate| candidate.sigma);
+        tried.filter(|other| *other >= BELIEVED * far).fold(sigma, f64::min)
+    }
 }
 
 impl CheckedSettings {

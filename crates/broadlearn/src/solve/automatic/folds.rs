@@ -80,27 +80,37 @@ impl Fold {
     ) -> Vec<Option<Vec<f64>>> {
         let mut judged = vec![None; kernels.len()];
         let user = self.train_weights.as_deref();
-        let Some((mut outputs, widest)) = self.begin(system, ridge, start) else { return judged };
+        let Some((begun, widest)) = self.begin(system, ridge, start) else { return judged };
+        let mut outputs = begun.clone();
         let mut solved_with: Vec<f64> = Vec::new();
         let mut latest: Option<Vec<f64>> = None;
+        let mut was_lost = false;
         for (judged, &sigma) in judged.iter_mut().zip(kernels) {
             if sigma > widest && kernels.len() > 1 {
                 continue;
             }
-            let mut follow = || -> Result<Option<Mat<f64>>> {
+            let follow = |outputs: &mut Mat<f64>, solved_with: &mut Vec<f64>| {
                 let mut solved = None;
                 for _ in 0..STEPS_PER_KERNEL {
                     let weights = sample_weights(system, outputs.as_ref(), kind, sigma, user)?;
-                    if as_before(&weights, &solved_with) {
+                    if as_before(&weights, solved_with) {
                         break;
                     }
                     let w = system.solve(Some(&weights), ridge)?.w;
-                    outputs = system.outputs(w.as_ref())?;
-                    (solved, solved_with) = (Some(w), weights);
+                    *outputs = system.outputs(w.as_ref())?;
+                    (solved, *solved_with) = (Some(w), weights);
                 }
-                Ok(solved)
+                Result::Ok(solved)
             };
-            let Ok(solved) = follow() else { break };
+            let mut solved = follow(&mut outputs, &mut solved_with);
+            if solved.is_err() && !was_lost {
+                // A wild row may have pulled the model so far from all others that the next kernel sees none of them: the start
+                // is not so far off.
+                was_lost = true;
+                (outputs, solved_with) = (begun.clone(), Vec::new());
+                solved = follow(&mut outputs, &mut solved_with);
+            }
+            let Ok(solved) = solved else { break };
             latest = solved.map(|w| self.judge(w.as_ref())).or(latest);
             judged.clone_from(&latest);
         }
