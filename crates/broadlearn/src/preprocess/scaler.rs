@@ -42,11 +42,6 @@ impl Scaling {
         Self::None,
     ];
 
-    /// Whether it depends on the middle half of a column.
-    pub(crate) fn wants_quartiles(self) -> bool {
-        matches!(self, Self::Robust | Self::Tamed)
-    }
-
     /// The name used in model files and on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -106,8 +101,16 @@ impl ColumnFacts {
             }
             Scaling::RowZScore | Scaling::None => {}
         }
-        if scaling.wants_quartiles() {
-            facts.quartiles = statistics::quartiles(&values, weights);
+        match scaling {
+            Scaling::Robust => facts.quartiles = statistics::quartiles(&values, weights),
+            Scaling::Tamed => {
+                let every = values.len().div_ceil(ENOUGH_ROWS).max(1);
+                let some = |values: &[f64]| values.iter().copied().step_by(every).collect();
+                let (values, weights): (Vec<f64>, Option<Vec<f64>>) =
+                    (some(&values), weights.map(some));
+                facts.quartiles = statistics::quartiles(&values, weights.as_deref());
+            }
+            _ => {}
         }
         facts
     }
@@ -141,13 +144,10 @@ impl Scaler {
                 Scaling::Robust | Scaling::Tamed => {
                     let [low, median, high] = quartiles;
                     let range = significant(statistics::spread_of_quartiles(low, high), median);
-                    let wild = scaling == Scaling::Robust || deviation > WILD * range;
-                    match range > 0.0 && wild {
+                    let robust = scaling == Scaling::Robust;
+                    match range > 0.0 && (robust || deviation > WILD * range) {
                         true => (median, range),
-                        false if scaling == Scaling::Robust => {
-                            (median, significant(deviation, mean))
-                        }
-                        false => (mean, significant(deviation, mean)),
+                        false => (if robust { median } else { mean }, significant(deviation, mean)),
                     }
                 }
                 Scaling::RowZScore | Scaling::None => (0.0, 1.0),
@@ -234,6 +234,8 @@ impl Scaler {
 
 /// A column of which the standard deviation is this many times what its quartiles suggest has wild values.
 const WILD: f64 = 5.0;
+/// Rows that tell it, at most, evenly spread: to sort a million takes as long as to read them.
+const ENOUGH_ROWS: usize = 10_000;
 
 /// From here on a tamed value grows as its logarithm does; the slope is 1 there on both sides.
 const TAME: f64 = 5.0;
