@@ -161,6 +161,7 @@ impl ColumnArgs {
                 crate::format::plural(data.dropped() as u64, "row")
             ));
         }
+        warn_of_oddities(&data, context);
         if self.task.is_none() {
             context.say(format_args!(
                 "{} of {} (force another task with --task)",
@@ -225,6 +226,13 @@ pub(crate) fn load_model(path: &Path, data: Option<&Path>) -> Result<Model, Faul
         .read_to_end(&mut bytes)
         .map_err(|error| Error::io("standard input", "read", error))?;
     Ok(Model::from_bytes(&bytes).map_err(|error| error.within("standard input"))?)
+}
+
+/// Warns of columns that are hardly meant as they are read.
+pub(crate) fn warn_of_oddities(data: &TrainingData, context: &Context) {
+    for oddity in data.oddities() {
+        context.warn(oddity);
+    }
 }
 
 /// Warns of what did not fit the schema.

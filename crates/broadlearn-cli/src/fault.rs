@@ -43,11 +43,20 @@ impl Fault {
             if colour { format!("\u{1b}[{code}m{name}\u{1b}[0m") } else { name.to_owned() }
         };
         // Nothing can be done if stderr itself is gone.
-        let _ = writeln!(io::stderr(), "{} {error}", label("error:", "1;31"));
+        let text = as_options_are_spelt(error.to_string(), error.category());
+        let _ = writeln!(io::stderr(), "{} {text}", label("error:", "1;31"));
         if let Some(help) = error.help() {
             let _ = writeln!(io::stderr(), " {} {help}", label("help:", "1;36"));
         }
         ExitCode::from(code)
+    }
+}
+
+/// A message with the name of a setting as its option has it.
+fn as_options_are_spelt(text: String, category: Category) -> String {
+    match (category, text.split_once("setting `").and_then(|(_, rest)| rest.split_once('`'))) {
+        (Category::Setting, Some((name, _))) => text.replace(name, &name.replace('_', "-")),
+        _ => text,
     }
 }
 

@@ -4,7 +4,7 @@ use super::fit::{bound, is_regular};
 use super::predict::quoted;
 use super::update::{about, read_within};
 use crate::context::Context;
-use crate::data_args::{DataArgs, load_model};
+use crate::data_args::{DataArgs, load_model, warn_of_oddities};
 use crate::fault::Fault;
 use crate::output::Output;
 use crate::{format, output};
@@ -48,9 +48,9 @@ pub(crate) struct AuditArgs {
     /// Columns that are not used (repeatable); without a MODEL
     #[arg(long, value_name = "COLUMN")]
     ignore: Vec<String>,
-    /// How many rows are listed
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    top: usize,
+    /// How many rows are listed [default: 20; with --json all suspects, if there are more]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
     /// Write the table here, with a column that says which rows are suspects (CSV)
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -63,9 +63,9 @@ pub(crate) struct AuditArgs {
     /// Write a page with pictures here (HTML)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// The seed of all random numbers; without a MODEL
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
+    /// The seed of all random numbers; without a MODEL [default: 0]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
     /// Time that the fit may take on a usual processor, such as 5s: more time, larger networks; without
     /// a MODEL [default: a fifth of a second and a tenth of a millisecond for every row]
     #[arg(long, value_name = "TIME", value_parser = crate::learning_args::seconds)]
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<(), Fault> {
     let finding = table.audit(&mut leaving)?;
     leaving.restart();
     let audit = &finding.audit;
-    let listed = &audit.order[..args.top.min(audit.order.len())];
+    let listed = &audit.order[..args.listed(audit, context.json)];
     let suspects = table.suspects(&mut leaving, audit, listed)?;
     context.end_progress();
 
@@ -116,10 +116,54 @@ pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<(), Fault> {
 }
 
 impl AuditArgs {
+    /// How many rows are listed. People look at the first ones, programs want all that are in question.
+    fn listed(&self, audit: &Audit, json: bool) -> usize {
+        let suspects = || audit.suspects.iter().filter(|suspect| **suspect).count();
+        let usual = || if json { suspects().max(EXPLAINED) } else { EXPLAINED };
+        self.top.unwrap_or_else(usual).min(audit.order.len())
+    }
+
+    /// An error for what a model has decided already.
+    fn check_with_model(&self) -> Result<(), Fault> {
+        let given = [
+            ("seed", self.seed.is_some()),
+            ("budget", self.budget.is_some()),
+            ("ignore", !self.ignore.is_empty()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((name, _)) => Err(Error::setting(name, "a value with a MODEL")
+                .expected("no such option: nothing is fitted, and the model knows its columns")
+                .into()),
+        }
+    }
+
+    /// Marks of an earlier audit must not be inputs of the next one.
+    fn check_marks<'n>(&self, mut inputs: impl Iterator<Item = &'n str>) -> Result<(), Fault> {
+        if self.marks() && inputs.any(|name| name == MARK) {
+            return Err(Error::setting(
+                "out",
+                format!("a table whose column `{MARK}` is an input"),
+            )
+            .expected(
+                "a table without this column, which is to be written, or with --ignore suspect",
+            )
+            .into());
+        }
+        Ok(())
+    }
+
+    /// Whether the table is written with a column of marks.
+    fn marks(&self) -> bool {
+        self.out.is_some() && !self.drop && !self.fix
+    }
+
     fn model_and_data(&self, context: &Context) -> Result<(Model, &Path, Rows), Fault> {
         match (self.inputs.as_slice(), &self.target) {
             ([model, data], None) => {
+                self.check_with_model()?;
                 let model = load_model(model, Some(data))?;
+                self.check_marks(model.schema().inputs.iter().map(|input| input.name.as_str()))?;
                 // A stream cannot be read again.
                 let bytes = if is_regular(data) { self.memory() / 3 } else { u64::MAX };
                 let samples = read_within(&model, data, false, bytes, &self.table, context)?;
@@ -152,15 +196,19 @@ impl AuditArgs {
         let mut roles = Roles::target(target);
         roles.ignore.clone_from(&self.ignore);
         let mut reader = self.table.open(data)?;
-        let bound = bound(self.memory, data, &reader, self.seed);
+        let used = |name: &&String| *name != target && !self.ignore.contains(*name);
+        self.check_marks(reader.columns().iter().filter(used).map(String::as_str))?;
+        let seed = self.seed.unwrap_or(0);
+        let bound = bound(self.memory, data, &reader, seed);
         let mut observer = context.observer();
         let table = TrainingData::read_within(&mut reader, &roles, bound, &mut observer)?;
+        warn_of_oddities(&table, context);
         let all: Vec<usize> = (0..table.len()).collect();
         let schema = table.schema(&all)?;
         // A smaller network than a prediction deserves finds wrong rows as well: they are far off.
         let count = table.table_rows().unwrap_or(0);
         let budget = self.budget.unwrap_or(0.2 + count as f64 / 10_000.0);
-        let settings = Settings::new().members(1).budget(budget).seed(self.seed);
+        let settings = Settings::new().members(1).budget(budget).seed(seed);
         if !table.is_complete() {
             // Rows are left out with the weights on record.
             let passing = Passing { drop_missing_target: false, on_record: true };
@@ -185,6 +233,9 @@ impl AuditArgs {
         Ok((model, Rows::InMemory(samples)))
     }
 }
+
+/// The column that says which rows are suspects.
+const MARK: &str = "suspect";
 
 /// Rows that are read together in a pass: two of the library's blocks.
 const BLOCK_ROWS: usize = 4000;
@@ -346,7 +397,7 @@ struct Details<'a> {
     expected: Expected,
 }
 
-/// Rows whose columns are looked at even if they are no suspects. Of the others nobody asks what speaks against them, and
+/// Rows that are listed for people, and whose columns are looked at even if they are no suspects. Of the others nobody asks what speaks against them, and
 /// every answer takes a prediction for each column.
 const EXPLAINED: usize = 20;
 
@@ -542,9 +593,12 @@ impl Finding<'_> {
             .map(|name| self.model.schema().target.names().iter().position(|t| t == name))
             .collect();
         let mut out = Output::open(Some(path))?;
-        let mut head: Vec<String> = names.iter().map(|name| quoted(name)).collect();
-        if !args.drop && !args.fix {
-            head.push("suspect".into());
+        // Earlier marks give way to these.
+        let kept = |name: &String| !args.marks() || name != MARK;
+        let mut head: Vec<String> =
+            names.iter().filter(|name| kept(name)).map(|name| quoted(name)).collect();
+        if args.marks() {
+            head.push(MARK.into());
         }
         out.write(format!("{}\n", head.join(",")).as_bytes())?;
         while let Some(batch) = reader.next_batch(8192)? {
@@ -555,7 +609,8 @@ impl Finding<'_> {
                     continue;
                 }
                 let mut cells: Vec<String> = Vec::with_capacity(names.len() + 1);
-                for (column, target) in batch.columns.iter().zip(&targets) {
+                let columns = names.iter().zip(batch.columns.iter().zip(&targets));
+                for (_, (column, target)) in columns.filter(|(name, _)| kept(name)) {
                     let cell = column.text(place).unwrap_or_default();
                     cells.push(match target {
                         Some(target) if args.fix && suspect => {
@@ -565,7 +620,7 @@ impl Finding<'_> {
                         _ => quoted(cell),
                     });
                 }
-                if !args.drop && !args.fix {
+                if args.marks() {
                     cells.push(u8::from(suspect).to_string());
                 }
                 out.write(format!("{}\n", cells.join(",")).as_bytes())?;

@@ -79,6 +79,7 @@ pub(crate) fn run(args: &DiffArgs, context: &Context) -> Result<(), Fault> {
             Value::String(text) => text.clone(),
             value => value.to_string(),
         };
+        let cell = |value: &Value| shortened(cell(value));
         rows.extend(differing.iter().map(|(name, a, b)| vec![name.clone(), cell(a), cell(b)]));
         text.push_str(&format::table(&rows));
     }
@@ -131,8 +132,22 @@ fn compare(path: &str, a: &Value, b: &Value, into: &mut Vec<(String, Value, Valu
                 compare(&below, a.get(name).unwrap_or(none), b.get(name).unwrap_or(none), into);
             }
         }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (place, (a, b)) in a.iter().zip(b).enumerate() {
+                compare(&format!("{path}[{}]", place + 1), a, b, into);
+            }
+        }
         _ if a == b => {}
         _ => into.push((path.to_owned(), a.clone(), b.clone())),
+    }
+}
+
+/// The beginning of a long cell.
+fn shortened(cell: String) -> String {
+    const LONGEST: usize = 60;
+    match cell.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &cell[..end]),
+        None => cell,
     }
 }
 

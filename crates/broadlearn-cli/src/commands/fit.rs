@@ -72,6 +72,11 @@ struct Score {
 pub(crate) fn run(args: &FitArgs, context: &Context) -> Result<(), Fault> {
     let begun = Instant::now();
     let settings = args.learning.settings(args.columns.task().unwrap_or(Task::Regression))?;
+    if args.one_step && args.like.is_none() {
+        return Err(Error::setting("one-step", "no model whose step this is")
+            .expected("--like MODEL with --one-step")
+            .into());
+    }
     // What can be known to fail is said before the work.
     output::check_places(
         std::iter::once(&args.model).chain(&args.report),

@@ -35,7 +35,8 @@ pub(crate) struct ForgetArgs {
 
 pub(crate) fn run(args: &ForgetArgs, context: &Context) -> Result<(), Fault> {
     let target = args.update.target(&args.model, [&args.data], context)?;
-    args.certificate.as_deref().map(output::check_folder).transpose()?;
+    let others = [&args.model, &args.data].into_iter().chain(&args.update.out);
+    output::check_places(&args.certificate, others)?;
     let mut model = load_model(&args.model, Some(&args.data))?;
     let before = model.rows();
     let samples = {

@@ -5,7 +5,7 @@ use super::update::{UpdateArgs, finish};
 use crate::context::Context;
 use crate::data_args::{DataArgs, load_model, warn_of};
 use crate::fault::Fault;
-use crate::format;
+use crate::{format, output};
 use broadlearn::data::{Samples, SchemaReader, Task};
 use broadlearn::increment::Route;
 use broadlearn::model::{Learning, Learnt};
@@ -71,6 +71,8 @@ impl LearnArgs {
 }
 
 pub(crate) fn run(args: &LearnArgs, context: &Context) -> Result<(), Fault> {
+    let others = [&args.model, &args.data].into_iter().chain(&args.update.out);
+    output::check_places(&args.quarantine_out, others)?;
     if args.stream.stream || args.data == Path::new("-") {
         return run_stream(args, context);
     }

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::data_args::{DataArgs, load_model, warn_of};
 use crate::fault::Fault;
 use crate::output::{self, Output};
-use broadlearn::data::{SchemaReader, TargetSchema};
+use broadlearn::data::{SchemaReader, TargetSchema, Task};
 use broadlearn::model::{Precision, Region};
 use broadlearn::{Error, Predictions, Progress};
 use clap::{Args, ValueEnum};
@@ -69,6 +69,11 @@ impl From<PrecisionName> for Precision {
 pub(crate) fn run(args: &PredictArgs, context: &Context) -> Result<(), Fault> {
     output::check_places(&args.out, [&args.model, &args.data])?;
     let model = load_model(&args.model, Some(&args.data))?;
+    if args.scores && model.task() == Task::Regression {
+        return Err(Error::setting("scores", "a regression, whose outputs are its predictions")
+            .expected("a classifier")
+            .into());
+    }
     let reader = args.table.open_for(&model, &args.data)?;
     let mut blocks = SchemaReader::new(reader, model.schema(), false, false)?;
     let region = args.interval.map(|level| model.region(level)).transpose()?;

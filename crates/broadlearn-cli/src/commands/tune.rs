@@ -37,7 +37,8 @@ numbers of enhancement nodes of a network are judged with one factorisation. The
 
 score    the mean squared error of such predictions, in spreads of the target; under a robust loss
          squares are cut off where wrong rows begin, so that these do not decide
-exact    the score of the model that is fitted with these settings
+exact    the score of the model that is fitted with these settings; beside it, `by fit` marks what `fit` chooses by
+         itself, which may look at inputs by their relevance: without lists it takes part
 
 After an interruption the same command goes on where it was.")]
 pub(crate) struct TuneArgs {
@@ -83,6 +84,9 @@ pub(crate) struct TuneArgs {
     /// Sizes of the random weights; only for recipe rich
     #[arg(long, value_name = "LIST", value_parser = numbers, help_heading = "Grid")]
     gains: Option<Numbers>,
+    /// How many inputs a node reads, or all; only for recipe rich
+    #[arg(long, value_name = "LIST", value_parser = fan_ins, help_heading = "Grid")]
+    fan_ins: Option<FanIns>,
     /// Penalties on the output weights
     #[arg(long, value_name = "LIST", value_parser = numbers, help_heading = "Grid")]
     ridges: Option<Numbers>,
@@ -99,6 +103,10 @@ pub(crate) struct TuneArgs {
     /// So many networks, each with its best setting, are fitted and judged exactly
     #[arg(long, value_name = "N", default_value_t = 8, help_heading = "Search")]
     finalists: usize,
+    /// The model is the mean of so many networks of the best settings [default: 5 up to 10 000 rows, then 1; 1 for --grid
+    /// paper]
+    #[arg(long, value_name = "K", help_heading = "Search")]
+    members: Option<usize>,
     /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Search")]
     seed: u64,
@@ -120,6 +128,10 @@ enum GridName {
 
 #[derive(Clone, Debug)]
 struct Counts(Vec<usize>);
+
+/// Numbers of inputs; `None` for all.
+#[derive(Clone, Debug)]
+struct FanIns(Vec<Option<usize>>);
 
 #[derive(Clone, Debug)]
 struct Numbers(Vec<f64>);
@@ -161,6 +173,15 @@ fn counts(text: &str) -> Result<Counts, String> {
     list(text, |item| item.trim().parse().ok(), range)
         .map(Counts)
         .ok_or_else(|| "expected counts such as 10,20 or 1..20 or 100..1000/100".into())
+}
+
+fn fan_ins(text: &str) -> Result<FanIns, String> {
+    let count = |item: &str| match item.trim() {
+        "all" => Ok(None),
+        item => item.parse().map(Some),
+    };
+    let counts: Result<Vec<Option<usize>>, _> = text.split(',').map(count).collect();
+    counts.map(FanIns).map_err(|_| "expected counts and all, such as all,2,5".into())
 }
 
 fn numbers(text: &str) -> Result<Numbers, String> {
@@ -300,6 +321,9 @@ impl TuneArgs {
                 into.clone_from(values);
             }
         }
+        if let Some(FanIns(values)) = &self.fan_ins {
+            grid.fan_ins.clone_from(values);
+        }
         let rich = grid.recipes.contains(&Recipe::Rich);
         let grouped = grid.recipes.iter().any(|recipe| *recipe != Recipe::Rich);
         if rich && grid.gains.is_empty() {
@@ -307,13 +331,14 @@ impl TuneArgs {
         }
         for (given, meant, option, recipes) in [
             (self.gains.is_some(), rich, "gains", "rich"),
+            (self.fan_ins.is_some(), rich, "fan-ins", "rich"),
             (
                 self.feature_groups.is_some(),
                 grouped,
-                "feature_groups",
+                "feature-groups",
                 "classic, unscaled or plain",
             ),
-            (self.feature_nodes.is_some(), grouped, "feature_nodes", "classic, unscaled or plain"),
+            (self.feature_nodes.is_some(), grouped, "feature-nodes", "classic, unscaled or plain"),
         ] {
             if given && !meant {
                 return Err(Error::setting(option, "values that no recipe of the grid has")
@@ -328,7 +353,23 @@ impl TuneArgs {
             loss,
             seed: self.seed,
             finalists: self.finalists,
+            automatic: self.takes_default_grid(),
+            members: match self.grid {
+                GridName::Default => self.members,
+                GridName::Paper => self.members.or(Some(1)),
+            },
         })
+    }
+
+    /// Whether the user leaves the grid to the command. Then what `fit` chooses by itself may win.
+    fn takes_default_grid(&self) -> bool {
+        let counts = [&self.feature_groups, &self.feature_nodes, &self.enhancement_nodes];
+        let numbers = [&self.gains, &self.ridges, &self.sigmas];
+        matches!(self.grid, GridName::Default)
+            && self.recipes.is_none()
+            && self.fan_ins.is_none()
+            && counts.iter().all(|list| list.is_none())
+            && numbers.iter().all(|list| list.is_none())
     }
 
     fn progress(&self) -> Option<PathBuf> {
@@ -387,7 +428,8 @@ impl Found<'_> {
         };
         let finalist = |finalist: &Finalist| {
             let mut object = setting(&finalist.setting, Some(finalist.exact));
-            object["search"] = setting_scores(self.metric(), finalist.search);
+            object["search"] =
+                finalist.search.map_or(json!(null), |search| setting_scores(self.metric(), search));
             object
         };
         json!({
@@ -408,7 +450,7 @@ impl Found<'_> {
 
     fn csv(&self) -> String {
         let mut text = format!(
-            "recipe,gain,feature_groups,feature_nodes,enhancement_nodes,ridge,sigma,score,{}\n",
+            "recipe,gain,fan_in,feature_groups,feature_nodes,enhancement_nodes,ridge,sigma,score,{}\n",
             self.metric()
         );
         let cell = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
@@ -417,6 +459,7 @@ impl Found<'_> {
             let cells = [
                 setting.network.recipe.name().to_owned(),
                 cell(setting.network.gain),
+                count(setting.network.fan_in),
                 count(setting.network.feature_groups),
                 count(setting.network.feature_nodes),
                 setting.enhancement_nodes.to_string(),
@@ -432,16 +475,22 @@ impl Found<'_> {
     }
 
     fn head(&self) -> Vec<String> {
-        let names = ["recipe", "gain", "groups", "nodes", "enhancement", "ridge", "sigma"];
+        let names =
+            ["recipe", "gain", "fan-in", "groups", "nodes", "enhancement", "ridge", "sigma"];
         names.map(str::to_owned).to_vec()
     }
 
     fn cells(setting: &Setting) -> Vec<String> {
         let count = |value: Option<usize>| value.map_or("-".into(), |value| value.to_string());
         let number = |value: Option<f64>| value.map_or("-".into(), format::setting);
+        let fan_in = match (setting.network.gain, setting.network.fan_in) {
+            (Some(_), None) => "all".into(),
+            (_, inputs) => count(inputs),
+        };
         vec![
             setting.network.recipe.name().to_owned(),
             number(setting.network.gain),
+            fan_in,
             count(setting.network.feature_groups),
             count(setting.network.feature_nodes),
             setting.enhancement_nodes.to_string(),
@@ -455,7 +504,7 @@ impl Found<'_> {
         head.extend(["score".into(), "exact".into(), self.metric().into()]);
         let row = |finalist: &Finalist| {
             let mut row = Self::cells(&finalist.setting);
-            row.push(format::number(finalist.search.score));
+            row.push(finalist.search.map_or("by fit".into(), |s| format::number(s.score)));
             row.push(format::number(finalist.exact.score));
             row.push(self.shown_metric(finalist.exact.metric));
             row

@@ -22,7 +22,7 @@ pub(crate) struct UpdateArgs {
     #[arg(long)]
     pub(super) verify: bool,
     /// The tables that the model has learnt so far, for --verify; DATA need not be named again
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "verify")]
     history: Vec<PathBuf>,
     /// Leave out rows without a target
     #[arg(long)]

@@ -35,8 +35,15 @@ fn audit_finds_the_rows_that_were_spoilt() {
     assert!(spoilt.iter().all(|row| marked.lines().nth(*row).unwrap().ends_with(",1")));
     assert!(bench.read("a.html").contains("<svg"));
 
-    // Without the suspects, and with their targets as expected.
+    // All suspects are listed for programs, twenty rows for people.
     let count = report["n_suspects"].as_u64().unwrap() as usize;
+    assert_eq!(found.len(), count.max(20));
+    // Marks of an audit are no inputs of the next one, and give way to its own.
+    bench.run("audit c.csv --target y --out e.csv").fails(2, &["suspect", "--ignore suspect"]);
+    bench.run("audit c.csv --target y --ignore suspect --out e.csv").ok();
+    assert_eq!(bench.read("e.csv"), bench.read("c.csv"));
+
+    // Without the suspects, and with their targets as expected.
     bench.run("audit spoilt.csv --target y --out d.csv --drop").ok();
     assert_eq!(bench.read("d.csv").lines().count(), 121 - count);
     bench.run("audit spoilt.csv --target y --out f.csv --fix").ok();

@@ -55,6 +55,8 @@ fn no_output_takes_the_place_of_an_input_or_of_another_output() {
         "predict ok.broad ok.csv --out ok.broad",
         "audit ok.csv --target y --out ok.csv",
         "learn ok.broad ok.csv --out ok.csv",
+        "learn ok.broad ok.csv --quarantine 0.1 --quarantine-out ok.broad",
+        "forget ok.broad ok.csv --certificate ok.csv",
         "tune ok.csv --target y --model ok.csv",
     ] {
         bench.run(arguments).fails(2, &["output", "a file of its own"]);
@@ -65,6 +67,45 @@ fn no_output_takes_the_place_of_an_input_or_of_another_output() {
     assert!(!bench.path("new.broad").exists());
     assert_eq!(bench.read("ok.csv"), table);
     assert_eq!(std::fs::read(bench.path("ok.broad")).unwrap(), model);
+}
+
+/// Numbers with marks among them, or dates, become categories; that is said.
+#[test]
+fn text_that_looks_like_something_else_is_mentioned() {
+    use std::fmt::Write;
+    let bench = Bench::new();
+    let mut text = "size,share,when,kind,y\n".to_owned();
+    for i in 0..60 {
+        let size = if i % 4 == 0 { "--".into() } else { format!("{}.5", i) };
+        let _ = writeln!(text, "{size},{i}%,2024-03-{:02},k{},{}", 1 + i % 28, i % 3, i % 7);
+    }
+    bench.write("odd.csv", &text);
+    let fit = "fit odd.csv --target y --task regression --model odd.broad";
+    let said = bench.run(fit).stderr;
+    for part in ["45 of 60", "--missing=--", "`0%`", "dates such as", "--ignore when"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("column `kind`"), "{said}");
+    let said = bench.run(&format!("{fit} --missing=-- --text share --ignore when")).stderr;
+    assert!(!said.contains("warning"), "{said}");
+    let said = bench.run("audit odd.csv --target y").stderr;
+    assert!(said.contains("dates such as"), "{said}");
+}
+
+#[test]
+fn options_that_would_do_nothing_are_refused() {
+    let bench = Bench::new();
+    bench.run("fit ok.csv --target y --model ok.broad").ok();
+    for (arguments, part) in [
+        ("fit ok.csv --target y --model x.broad --one-step", "--like"),
+        ("fit ok.csv --target y --model x.broad --fan-in 100", "at most 5"),
+        ("predict ok.broad ok.csv --scores", "a classifier"),
+        ("audit ok.broad ok.csv --seed 3", "seed"),
+        ("audit ok.broad ok.csv --ignore a", "ignore"),
+        ("learn ok.broad ok.csv --history ok.csv", "--verify"),
+    ] {
+        bench.run(arguments).fails(2, &[part]);
+    }
 }
 
 #[test]

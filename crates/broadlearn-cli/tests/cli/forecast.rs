@@ -122,11 +122,30 @@ fn further_columns_are_lagged_or_known_ahead() {
     let outcome = bench.run(&ahead);
     assert_eq!(outcome.code, 65);
     assert!(outcome.stderr.contains("--future FILE"), "{}", outcome.stderr);
+    // Scores need no future, and are not lost for want of it.
+    let scored = bench.run(&format!("{ahead} --evaluate 20"));
+    assert_eq!((scored.code, scored.stdout.as_str()), (0, "day,forecast,low,high\n"));
+    assert!(
+        scored.stderr.contains("no forecasts") && scored.stderr.contains("RMSE"),
+        "{}",
+        scored.stderr
+    );
     let outcome = bench.run(&format!("{ahead} --future future.csv"));
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert!(outcome.stdout.contains("2006-11,"));
     let outcome = bench.run(&format!("forecast all.csv {quick} --with-lags 1 --horizon 2"));
     assert_eq!(outcome.code, 2, "{}", outcome.stderr);
+}
+
+/// As many as the series bears.
+#[test]
+fn a_far_horizon_has_intervals_for_its_first_steps() {
+    let bench = bench();
+    let outcome = bench.run(&format!("forecast all.csv {QUICK} --horizon 120"));
+    let known = outcome.stdout.lines().skip(1).take_while(|line| !line.ends_with(",,")).count();
+    assert_eq!(outcome.stdout.lines().count(), 121);
+    assert!((80..100).contains(&known), "{known}");
+    assert!(outcome.stderr.contains("too short"), "{}", outcome.stderr);
 }
 
 #[test]

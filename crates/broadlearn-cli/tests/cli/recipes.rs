@@ -51,5 +51,5 @@ fn options_of_other_recipes_are_refused() {
     bench.run(&format!("{fit} --recipe recurrent --time-step 2")).fails(2, &["divides the 5"]);
     bench.run(&format!("{fit} --recipe elm --alpha 2")).fails(2, &["structured or manifold"]);
     bench.run(&format!("{fit} --recipe manifold --beta 0")).fails(2, &["beta", "positive"]);
-    bench.run(&format!("{fit} --recipe elm --feature-groups 2")).fails(2, &["feature_groups"]);
+    bench.run(&format!("{fit} --recipe elm --feature-groups 2")).fails(2, &["feature-groups"]);
 }

@@ -1,6 +1,6 @@
 use crate::bench::Bench;
 
-const SMALL: &str = "--recipes rich,plain --gains 0.5..1 --feature-groups 2 --feature-nodes 3 \
+const SMALL: &str = "--members 1 --fan-ins all --recipes rich,plain --gains 0.5..1 --feature-groups 2 --feature-nodes 3 \
                      --enhancement-nodes 0..20/10 --ridges 1e-4..1/100 --sigmas 0.5,2^1";
 
 #[test]
@@ -22,7 +22,11 @@ fn tune_writes_model_table_and_page() {
     assert_eq!(found["winner"], found["finalists"][0]);
     let table = bench.read("grid.csv");
     assert_eq!(table.lines().count(), 55);
-    assert!(table.starts_with("recipe,gain,feature_groups,feature_nodes,enhancement_nodes,ridge,"));
+    assert!(
+        table.starts_with(
+            "recipe,gain,fan_in,feature_groups,feature_nodes,enhancement_nodes,ridge,"
+        )
+    );
     assert!(bench.read("grid.html").contains("<svg"));
     assert!(!bench.path("m.broad.tuning").exists());
 
@@ -82,7 +86,7 @@ fn tune_refuses_what_makes_no_sense() {
     fails("--ridges 1..2/1", 2, &["positive numbers"]);
     fails("--score 1", 2, &["folds"]);
     fails("--score 121", 2, &["121", "120"]);
-    fails("--recipes rich --feature-groups 3", 2, &["feature_groups", "classic"]);
+    fails("--recipes rich --feature-groups 3", 2, &["feature-groups", "classic"]);
     fails("--recipes plain --gains 1", 2, &["gains", "rich"]);
     fails("--loss squared --sigmas 1", 2, &["sigmas"]);
     fails("--enhancement-nodes 100000", 2, &["65536"]);

@@ -90,6 +90,8 @@ pub struct ReadOptions {
 pub struct TableReader {
     source: Box<dyn Source>,
     kinds: Vec<Kind>,
+    /// Which of them the options give.
+    given: Vec<bool>,
     selection: Vec<(usize, Kind)>,
     missing: Vec<String>,
     rows: u64,
@@ -131,14 +133,16 @@ impl TableReader {
         let table = source.table();
         check_names(table)?;
         let mut kinds = table.kinds.clone();
+        let mut given = vec![false; kinds.len()];
         for (column, kind) in &options.kinds {
             let index = table.columns.iter().position(|name| name == column);
             let Some(index) = index else { return Err(no_column(table, column)) };
             kinds[index] = *kind;
+            given[index] = true;
         }
         let selection = kinds.iter().copied().enumerate().collect();
         let missing = options.missing.clone();
-        Ok(Self { source, kinds, selection, missing, rows: 0, failed: false })
+        Ok(Self { source, kinds, given, selection, missing, rows: 0, failed: false })
     }
 
     /// The name of the table, for messages.
@@ -160,6 +164,11 @@ impl TableReader {
     /// at the first rows.
     pub fn kinds(&self) -> &[Kind] {
         &self.kinds
+    }
+
+    /// Whether the options give the kind of a column.
+    pub(super) fn is_given(&self, column: usize) -> bool {
+        self.given.get(column).copied().unwrap_or(false)
     }
 
     /// Decides which columns are read, in which order, and as which kind: at the time of

@@ -1,6 +1,7 @@
 //! A training table: inputs, targets and weights, in memory; all of it, or as much as there is room for.
 
 use super::batch::{Column, MISSING};
+use super::oddity::Oddity;
 use super::part::Part;
 use super::reader::TableReader;
 use super::roles::{Resolved, Roles};
@@ -42,6 +43,7 @@ pub struct TrainingData {
     max_categories: usize,
     dropped: usize,
     missing: Vec<String>,
+    oddities: Vec<Oddity>,
     extent: Extent,
     part: Option<Part>,
 }
@@ -227,6 +229,12 @@ impl TrainingData {
         }
         let target = TargetSchema::find(&target_names, &all_targets, roles.task, reader.name())?;
         drop(all_targets);
+        let oddities = selection[..target_start]
+            .iter()
+            .zip(&columns)
+            .filter(|((column, _), _)| !reader.is_given(*column))
+            .filter_map(|(&(column, _), values)| Oddity::find(&name_of(column), values))
+            .collect();
         Ok(Self {
             name: reader.name().to_owned(),
             input_names: selection[..target_start].iter().map(|&(c, k)| (name_of(c), k)).collect(),
@@ -238,6 +246,7 @@ impl TrainingData {
             max_categories: roles.max_categories,
             dropped: missing_places.count,
             missing: reader.missing().to_vec(),
+            oddities,
             extent,
             part,
         })
@@ -275,6 +284,11 @@ impl TrainingData {
     /// The number of rows that were left out for want of a target.
     pub fn dropped(&self) -> usize {
         self.dropped
+    }
+
+    /// Inputs that are read as text, and look like something else.
+    pub fn oddities(&self) -> &[Oddity] {
+        &self.oddities
     }
 
     /// What the target is.

@@ -41,9 +41,11 @@ pub(super) fn errors(
 ) -> Result<(Vec<f64>, Mat<f64>)> {
     let n = rows.points.len();
     let none = || Ok((Vec::new(), Mat::new()));
-    if model.updatable().is_err() || n < LEAST_ROWS || n < 2 * steps {
+    if model.updatable().is_err() || n < LEAST_ROWS {
         return none();
     }
+    // Longer paths would leave less than half of the series to forecast from.
+    let steps = steps.min(n / 2);
     let doubtful = doubtful(model, series.len(), rows, observer)?;
     let exogenous = series.columns_of(embedding)?;
     let every = (n / (MOST_FORECASTS / steps).max(LEAST_ORIGINS)).max(1);

@@ -7,9 +7,9 @@ use super::settings::{CheckedSettings, Criterion, Procedure, Settings};
 use super::{Member, Model};
 use crate::data::{Kind, Schema, TargetSchema, Targets, Task};
 use crate::error::{Category, Error, Result};
-use crate::features::FeatureMap;
 use crate::features::build::build;
 use crate::features::draw::member_seed;
+use crate::features::{FeatureMap, Recipe};
 use crate::increment::ledger::fingerprints;
 use crate::increment::{Knowledge, Ledger};
 use crate::linalg::{parallelism, squared_norm};
@@ -497,7 +497,16 @@ impl Training<'_> {
 
     fn check(&self, settings: &CheckedSettings) -> Result<()> {
         self.rows().check(&self.schema)?;
-        let width = settings.network.width(self.x.ncols());
+        let inputs = self.x.ncols();
+        if let Some(fan_in) = settings.network.enhancement.fan_in
+            && fan_in > inputs
+            && inputs > 0
+            && settings.recipe == Recipe::Rich
+        {
+            return Err(Error::setting("fan_in", fan_in)
+                .expected(format!("at most {inputs}, the inputs after encoding")));
+        }
+        let width = settings.network.width(inputs);
         if width > crate::features::Network::MAX_WIDTH {
             return Err(Error::setting("nodes", width).expected(format!(
                 "at most {} nodes in all, inputs included",

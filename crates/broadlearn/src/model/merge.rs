@@ -57,8 +57,13 @@ impl Member {
 
     /// An error unless the models differ in nothing but what they have learnt from.
     fn check_sibling(&self, other: &Self) -> Result<()> {
-        let differing = if self.schema != other.schema {
-            Some("columns, categories or classes")
+        let names = |model: &Self| -> Vec<String> {
+            model.schema.inputs.iter().map(|input| input.name.clone()).collect()
+        };
+        let differing = if names(self) != names(other) {
+            Some("columns")
+        } else if self.schema != other.schema {
+            Some("categories, classes or medians (each was fitted on its own rows)")
         } else if self.settings.seed != other.settings.seed {
             Some("seed")
         } else if self.settings != other.settings {

@@ -70,10 +70,11 @@ fn small() -> Tuning {
         feature_nodes: vec![2],
         enhancement_nodes: vec![0, 5, 12, 20],
         gains: vec![0.7, 1.5],
+        fan_ins: vec![None],
         ridges: vec![1e-3, 1.0],
         sigmas: vec![0.25, 1.0],
     };
-    Tuning { grid, finalists: 3, seed: 5, ..Tuning::default() }
+    Tuning { grid, finalists: 3, seed: 5, automatic: false, members: Some(1), ..Tuning::default() }
 }
 
 #[test]
@@ -125,7 +126,7 @@ fn under_the_squared_loss_every_setting_is_judged_exactly() {
         let scores: Vec<f64> = tuned.trials.iter().map(|t| t.judged.unwrap().score).collect();
         assert!(scores.windows(2).all(|pair| pair[0] <= pair[1]));
         for finalist in &tuned.finalists {
-            assert!((finalist.search.score / finalist.exact.score - 1.0).abs() < 1e-6);
+            assert!((finalist.search.unwrap().score / finalist.exact.score - 1.0).abs() < 1e-6);
         }
         assert_eq!(tuned.finalists[0].setting, tuned.trials[0].setting);
     }
@@ -137,7 +138,7 @@ fn under_a_robust_loss_the_largest_sizes_are_judged_by_their_own_fixed_point() {
     let grid = Grid { enhancement_nodes: vec![20], ..small().grid };
     let tuning = Tuning { grid, finalists: 100, ..small() };
     for finalist in rows.run(&tuning).finalists {
-        let ratio = finalist.search.score / finalist.exact.score;
+        let ratio = finalist.search.unwrap().score / finalist.exact.score;
         assert!((ratio - 1.0).abs() < 0.02, "{ratio}: {finalist:?}");
     }
 }
@@ -257,4 +258,36 @@ fn a_search_that_makes_no_sense_is_refused() {
     let few = Rows::values(9, 0.0);
     let error = small().run(few.training(), None, &mut unobserved).unwrap_err();
     assert!(error.to_string().contains("at least 10"), "{error}");
+}
+
+/// What no network of the grid can do, a fit with nothing given may: a product of two inputs among six.
+#[test]
+fn what_fit_chooses_takes_part_and_members_follow() {
+    let x = Mat::from_fn(150, 6, |i, j| ((i * (7 + 4 * j) + j) % 41) as f64 / 10.0 - 2.0);
+    let y = Mat::from_fn(150, 1, |i, _| x[(i, 0)] * x[(i, 1)]);
+    let target = TargetSchema::Regression { names: vec!["y".into()] };
+    let schema = Schema::numeric(6, target);
+    let rows = Rows { x, targets: Targets::Values(y), weights: None, schema };
+    let grid = Grid { enhancement_nodes: vec![0, 5], gains: vec![0.7], ..small().grid };
+    let tuning = Tuning { grid, automatic: true, members: None, ..small() };
+    let tuned = rows.run(&tuning);
+    assert_eq!(tuned.finalists.len(), 4);
+    let winner = &tuned.finalists[0];
+    assert!(winner.search.is_none(), "{:?}", tuned.finalists);
+    assert!(winner.exact.score < 0.1 * tuned.finalists[1].exact.score, "{:?}", tuned.finalists);
+    assert_eq!(tuned.model.members().len(), 5);
+    let alone = rows.run(&Tuning { members: Some(1), ..tuning });
+    assert_eq!(alone.finalists, tuned.finalists);
+    assert_eq!(alone.model.members().len(), 1);
+}
+
+#[test]
+fn numbers_of_inputs_a_node_are_an_axis() {
+    let rows = Rows::values(60, 0.0);
+    let grid = |fan_ins: Vec<Option<usize>>| Grid { fan_ins, ..small().grid };
+    let count = |fan_ins| rows.run(&Tuning { grid: grid(fan_ins), ..small() }).trials.len();
+    let all = count(vec![None]);
+    // There are two inputs: nodes that read two read all.
+    assert_eq!(count(vec![None, Some(2), Some(3)]), all);
+    assert_eq!(count(vec![Some(1), None]), all + 2 * 2 * 2 * 4);
 }

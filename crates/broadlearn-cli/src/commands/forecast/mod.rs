@@ -138,7 +138,8 @@ pub(crate) struct ForecastArgs {
 
 pub(crate) fn run(args: &ForecastArgs, context: &Context) -> Result<(), Fault> {
     // What can be known to fail is said before the work.
-    output::check_places(args.model.iter().chain(&args.out).chain(&args.page), &args.data)?;
+    let outputs = args.model.iter().chain(&args.out).chain(&args.page);
+    output::check_places(outputs, args.data.iter().chain(&args.future))?;
     output::check_stdout(context.json, args.out.as_deref())?;
     if args.column.is_some() && args.model.as_deref() == Some(Path::new("-")) {
         return Err(Error::setting("model", "-")
@@ -160,7 +161,17 @@ pub(crate) fn run(args: &ForecastArgs, context: &Context) -> Result<(), Fault> {
         (forecaster, series, evaluation, steps)
     };
     let future = args.read_future(forecaster.embedding(), forecaster.last_labels(), context)?;
-    let forecast = forecaster.forecast(steps, future.as_ref())?;
+    // Scores were asked for, and need nothing from the future; forecasts would.
+    let scores_only =
+        evaluation.is_some() && future.is_none() && forecaster.embedding().needs_future();
+    let (steps, forecast) = match scores_only {
+        true => (0, Vec::new()),
+        false => (steps, forecaster.forecast(steps, future.as_ref())?),
+    };
+    if scores_only {
+        context
+            .warn("no forecasts: they need values of the further columns to come (--future FILE)");
+    }
     let half = forecaster.half_widths(args.interval, steps)?;
     if half.len() < steps {
         context.warn(format_args!(
@@ -168,7 +179,8 @@ pub(crate) fn run(args: &ForecastArgs, context: &Context) -> Result<(), Fault> {
             format::plural(half.len() as u64, "step"),
             match (half.len(), forecaster.model().updatable()) {
                 (0, Err(_)) => "a compact model or one by pseudo-inverse has none",
-                (0, _) => "the series is too short for more",
+                _ if args.column.is_some() => "the series is too short for more",
+                (0, _) => "the series was too short for more",
                 _ => "the model was fitted for a shorter horizon",
             }
         ));

@@ -2,12 +2,13 @@
 
 use crate::error::{Error, Result};
 use crate::features::{Features, Recipe};
-use crate::solve::RobustLoss;
+use crate::model::Model;
 use crate::solve::automatic::RIDGES;
+use crate::solve::{Loss, RobustLoss};
 use serde::{Deserialize, Serialize};
 
 /// The values that are tried, all of them with all others. What a recipe does not have is left out for
-/// it: `rich` has no feature groups, the others have no gain.
+/// it: `rich` has no feature groups, the others have no gain and read all inputs.
 ///
 /// ```
 /// use broadlearn::model::tune::Grid;
@@ -26,6 +27,8 @@ pub struct Grid {
     pub enhancement_nodes: Vec<usize>,
     /// Sizes of the random weights of the recipe `rich`.
     pub gains: Vec<f64>,
+    /// How many inputs a node of it reads; `None` for all.
+    pub fan_ins: Vec<Option<usize>>,
     /// Ridges gamma.
     pub ridges: Vec<f64>,
     /// Kernel sizes in units of the scaled target; the squared loss has none.
@@ -44,6 +47,7 @@ impl Grid {
             feature_nodes: vec![10],
             enhancement_nodes: vec![50, 100, 200, 400, 700, 1000],
             gains: vec![0.3, 0.7, 1.5, 3.0],
+            fan_ins: vec![None, Some(2)],
             ridges: RIDGES.to_vec(),
             sigmas: (-2..=3).map(|power| f64::exp2(f64::from(power))).collect(),
         }
@@ -58,6 +62,7 @@ impl Grid {
             feature_nodes: (1..=20).step_by(2).collect(),
             enhancement_nodes: (1..=200).step_by(5).collect(),
             gains: Vec::new(),
+            fan_ins: Vec::new(),
             ridges: vec![f64::exp2(-30.0)],
             sigmas: (-5..=5).map(|power| f64::exp2(f64::from(power))).collect(),
         }
@@ -74,22 +79,27 @@ impl Grid {
                         networks.extend(self.feature_groups.iter().map(|&groups| Network {
                             recipe,
                             gain: None,
+                            fan_in: None,
                             feature_groups: Some(groups),
                             feature_nodes: Some(nodes),
                         }));
                     }
                 }
                 _ => {
-                    let gains: Vec<Option<f64>> = match network.enhancement.gain {
-                        Some(_) => self.gains.iter().copied().map(Some).collect(),
-                        None => vec![None],
+                    let (gains, fan_ins) = match network.enhancement.gain {
+                        Some(_) => (self.gains.iter().copied().map(Some).collect(), &self.fan_ins),
+                        None => (vec![None], &Vec::new()),
                     };
-                    networks.extend(gains.into_iter().map(|gain| Network {
-                        recipe,
-                        gain,
-                        feature_groups: None,
-                        feature_nodes: None,
-                    }));
+                    let fan_ins = if fan_ins.is_empty() { &[None][..] } else { fan_ins };
+                    for gain in gains {
+                        networks.extend(fan_ins.iter().map(|&fan_in| Network {
+                            recipe,
+                            gain,
+                            fan_in,
+                            feature_groups: None,
+                            feature_nodes: None,
+                        }));
+                    }
                 }
             }
         }
@@ -124,6 +134,9 @@ impl Grid {
             ("ridges", self.ridges.len(), true),
             ("sigmas", self.sigmas.len(), loss.is_some()),
         ];
+        if self.fan_ins.contains(&Some(0)) {
+            return Err(Error::setting("fan_ins", 0).expected("at least one input for a node"));
+        }
         if let Some((name, ..)) = lists.iter().find(|(_, count, needed)| *needed && *count == 0) {
             return Err(Error::setting(name, "no value").expected("at least one value to try"));
         }
@@ -146,6 +159,8 @@ impl Grid {
             list.sort_unstable();
             list.dedup();
         }
+        grid.fan_ins.sort_unstable();
+        grid.fan_ins.dedup();
         for list in [&mut grid.gains, &mut grid.ridges, &mut grid.sigmas] {
             list.sort_unstable_by(f64::total_cmp);
             list.dedup();
@@ -167,6 +182,8 @@ pub struct Network {
     pub recipe: Recipe,
     /// The size of its random weights, if the recipe has that setting.
     pub gain: Option<f64>,
+    /// How many inputs a node reads, unless all.
+    pub fan_in: Option<usize>,
     /// The number of feature groups, if it has any.
     pub feature_groups: Option<usize>,
     /// The number of nodes in a group.
@@ -185,4 +202,31 @@ pub struct Setting {
     pub ridge: f64,
     /// The kernel size; none for the squared loss.
     pub sigma: Option<f64>,
+}
+
+impl Setting {
+    /// That of a model's first network.
+    pub(super) fn of(model: &Model) -> Self {
+        let (settings, report) = (model.settings(), model.report());
+        let enhancement = &settings.network.enhancement;
+        let (feature_groups, feature_nodes) = match settings.network.features {
+            Features::Groups { groups, nodes, .. } => (Some(groups), Some(nodes)),
+            _ => (None, None),
+        };
+        Self {
+            network: Network {
+                recipe: settings.recipe,
+                gain: enhancement.gain,
+                fan_in: enhancement.fan_in,
+                feature_groups,
+                feature_nodes,
+            },
+            enhancement_nodes: enhancement.nodes,
+            ridge: report.ridge.unwrap_or(0.0),
+            sigma: match report.loss {
+                Loss::Squared => None,
+                Loss::Robust { sigma, .. } => Some(sigma),
+            },
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //!    `model/choose/`; for the squared loss there is nothing to do.
 //! 2. Networks go through all ridges and kernels, each judged at all its sizes together (`block.rs`).
 //! 3. The best settings of the best networks are fitted as a user would fit them, and judged by their
-//!    own models. The best of these is the result.
+//!    own models; so is what a fit with nothing given chooses by itself. The best of these is the result.
 //!
 //! What step 2 gives is exact for the squared loss, but that the recipe `classic` makes its enhancement
 //! nodes all together, so that those of a smaller network are not quite the first of a larger one: they
@@ -87,6 +87,10 @@ pub struct Tuning {
     pub seed: u64,
     /// So many networks, each with its best setting, are fitted and judged by their own models.
     pub finalists: usize,
+    /// Whether what a fit with nothing given chooses by itself is judged with them: it knows of more than a grid does.
+    pub automatic: bool,
+    /// The result is the mean of so many networks; `None` for as many as a fit with nothing given takes.
+    pub members: Option<usize>,
 }
 
 impl Default for Tuning {
@@ -97,6 +101,8 @@ impl Default for Tuning {
             loss: Some(RobustLoss::default()),
             seed: 0,
             finalists: 8,
+            automatic: true,
+            members: None,
         }
     }
 }
@@ -118,8 +124,8 @@ pub struct Finalist {
     /// The setting.
     #[serde(flatten)]
     pub setting: Setting,
-    /// How the search had judged it.
-    pub search: Judged,
+    /// How the search had judged it; `None` for what a fit chose by itself.
+    pub search: Option<Judged>,
     /// How its own model does.
     pub exact: Judged,
 }
@@ -174,8 +180,9 @@ impl Tuning {
         progress: Option<&Path>,
         observer: &mut Observer<'_>,
     ) -> Result<Tuned> {
-        let this = Self { grid: self.grid.checked(self.loss)?, ..self.clone() };
+        let mut this = Self { grid: self.grid.checked(self.loss)?, ..self.clone() };
         let Training { x, targets, weights, schema } = training;
+        this.grid.fan_ins.retain(|fan_in| fan_in.is_none_or(|inputs| inputs < x.ncols()));
         let rows = Labelled { x, targets, weights };
         rows.check(&schema)?;
         let kept = Kept::new(rows);
@@ -248,6 +255,9 @@ impl Tuning {
             .seed(self.seed);
         if let Some(gain) = network.gain {
             settings = settings.gain(gain);
+        }
+        if let Some(inputs) = network.fan_in {
+            settings = settings.fan_in(inputs);
         }
         if let Some(groups) = network.feature_groups {
             settings = settings.feature_groups(groups);
@@ -492,25 +502,31 @@ impl Tuning {
                 break;
             }
         }
+        let mut chosen: Vec<(Settings, Option<(Setting, Judged)>)> =
+            chosen.into_iter().map(|found| (self.settings(&found.0), Some(found))).collect();
+        if self.automatic {
+            chosen.push((self.automatic(), None));
+        }
         let mut finalists: Vec<Finalist> = Vec::new();
-        let mut best: Option<(f64, Model)> = None;
+        let mut best: Option<(f64, Settings, Model)> = None;
         let total = Some(chosen.len() as u64);
-        for (place, (setting, search)) in chosen.into_iter().enumerate() {
+        for (place, (settings, found)) in chosen.into_iter().enumerate() {
             // One bar for all of them, whatever the fits say.
             let mut observer = |_| match report(observer, "fitting the best", place as u64, total) {
                 Ok(()) => std::ops::ControlFlow::Continue(()),
                 Err(_) => std::ops::ControlFlow::Break(()),
             };
-            let fitted = self.exactly(rows, schema, &setting, sample, &mut observer);
+            let fitted = self.exactly(rows, schema, &settings, sample, &mut observer);
             let (exact, model) = match fitted {
                 Ok(Some(fitted)) => fitted,
                 Ok(None) => continue,
                 Err(error) if error.category() == Category::Numeric => continue,
                 Err(error) => return Err(error),
             };
-            finalists.push(Finalist { setting, search, exact });
-            if best.as_ref().is_none_or(|(least, _)| exact.score < *least) {
-                best = Some((exact.score, model));
+            let setting = found.map_or_else(|| Setting::of(&model), |(setting, _)| setting);
+            finalists.push(Finalist { setting, search: found.map(|(_, judged)| judged), exact });
+            if best.as_ref().is_none_or(|(least, ..)| exact.score < *least) {
+                best = Some((exact.score, settings, model));
             }
         }
         finalists.sort_by(|a, b| a.exact.score.total_cmp(&b.exact.score));
@@ -518,8 +534,25 @@ impl Tuning {
             Error::numeric("no setting of the grid gave a model that could be judged")
                 .advice("try larger ridges, wider kernels, fewer nodes, or --score 5")
         };
-        let (_, model) = best.ok_or_else(nothing)?;
+        let (_, settings, mut model) = best.ok_or_else(nothing)?;
+        let count = rows.x.nrows();
+        let usual = || Ok::<_, Error>(Settings::new().check(sample.task)?.members_for(count));
+        let members = self.members.map_or_else(usual, Ok)?;
+        if members != 1 {
+            let Labelled { x, targets, weights } = rows;
+            let training = Training { x, targets, weights, schema: schema.clone() };
+            model = settings.members(members).fit(training, observer)?;
+        }
         Ok((finalists, model))
+    }
+
+    /// What a fit with nothing given has: one network of it.
+    fn automatic(&self) -> Settings {
+        let settings = Settings::new().members(1).seed(self.seed);
+        match self.loss {
+            Some(kind) => settings.loss(kind),
+            None => settings.squared(),
+        }
     }
 
     /// A setting as it is fitted, and how that model does.
@@ -527,14 +560,14 @@ impl Tuning {
         &self,
         rows: Labelled<'_>,
         schema: &Schema,
-        setting: &Setting,
+        settings: &Settings,
         sample: &Sample,
         observer: &mut Observer<'_>,
     ) -> Result<Option<(Judged, Model)>> {
         let fit = |rows: Labelled<'_>, observer: &mut Observer<'_>| {
             let Labelled { x, targets, weights } = rows;
             let schema = schema.clone();
-            self.settings(setting).fit(Training { x, targets, weights, schema }, observer)
+            settings.clone().fit(Training { x, targets, weights, schema }, observer)
         };
         let ones = vec![1.0; sample.unit.len()];
         let judge = Judge {

@@ -81,12 +81,14 @@ impl Fold {
         let mut judged = vec![None; kernels.len()];
         let user = self.train_weights.as_deref();
         let Some((begun, widest)) = self.begin(system, ridge, start) else { return judged };
+        // Residuals of an exact rule are smaller than any kernel.
+        let widest = kernels.last().map_or(widest, |narrowest| widest.max(*narrowest));
         let mut outputs = begun.clone();
         let mut solved_with: Vec<f64> = Vec::new();
         let mut latest: Option<Vec<f64>> = None;
         let mut was_lost = false;
         for (judged, &sigma) in judged.iter_mut().zip(kernels) {
-            if sigma > widest && kernels.len() > 1 {
+            if sigma > widest {
                 continue;
             }
             let follow = |outputs: &mut Mat<f64>, solved_with: &mut Vec<f64>| {
