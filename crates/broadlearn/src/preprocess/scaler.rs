@@ -2,7 +2,7 @@
 
 use super::statistics;
 use crate::linalg::{select_rows, slice_of, slice_of_column};
-use faer::{ColRef, Mat, MatMut, MatRef};
+use faer::{ColRef, Mat, MatMut, MatRef, RowRef};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -196,6 +196,12 @@ impl Scaler {
             }
             Self::Rows => z_score_rows(x),
         }
+    }
+
+    /// Whether some value of this scaled row is as far off as a tamed value can be.
+    pub(crate) fn is_wild(&self, scaled: RowRef<'_, f64>) -> bool {
+        matches!(self, Self::Columns { tamed: true, .. })
+            && scaled.iter().any(|value| value.abs() >= MOST)
     }
 
     /// Scales one row in place, without further memory.

@@ -64,14 +64,13 @@ fn one_wild_cell_costs_little() {
     let (test, _, truth) = friedman(500, 31);
     let fit = |x: &Mat<f64>, y: &Mat<f64>| Settings::new().fit_regression(x, y).unwrap();
     let without = rmse(&fit(&x, &clean), &test, &truth);
-    for wild in [-9999.0, 1e6, 1e10] {
+    for wild in [-9999.0, 1e6, 1e10, 1e30] {
         let (mut target, mut input) = (clean.clone(), x.clone());
         target[(7, 0)] = wild;
         input[(7, 0)] = wild;
-        // A row whose input is wrong has its say in the choice of the network.
-        for (model, most) in [(fit(&x, &target), 1.2), (fit(&input, &clean), 1.6)] {
+        for model in [fit(&x, &target), fit(&input, &clean)] {
             let with = rmse(&model, &test, &truth);
-            assert!(with < most * without, "{wild}: {with} against {without}");
+            assert!(with < 1.2 * without, "{wild}: {with} against {without}");
         }
     }
 }

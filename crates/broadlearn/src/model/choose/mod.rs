@@ -95,7 +95,6 @@ impl CheckedSettings {
         check_varies(y, task)?;
         let order = Stream::new(self.seed, Purpose::Folds, 0).permutation(x.nrows());
         let rows = &order[..network_rows(x.nrows())];
-        let looked_at = rows.len().min(KERNEL_ROWS);
         let judge = match task {
             Task::Regression => Judge::Residuals,
             Task::Classification => Judge::Classes,
@@ -104,9 +103,11 @@ impl CheckedSettings {
         let (informed, ridges) =
             self.informed(Sample::new(x, y, user, first, judge, self.input_scaling), observer)?;
         let mut sample = Sample::new(x, y, user, rows, judge, self.input_scaling);
+        let count = sample.rows.len();
+        let looked_at = count.min(KERNEL_ROWS);
         if let Some((kind, _)) = robust {
             let nodes = KERNEL_NODES.min(self.largest_network(x.nrows()));
-            let mapped = sample.mapped(&informed.closed().with_nodes(nodes), rows.len())?;
+            let mapped = sample.mapped(&informed.closed().with_nodes(nodes), count)?;
             let u = mapped.u.subrows(0, looked_at);
             let y = sample.y.subrows(0, looked_at);
             let user = sample.user.as_deref().map(|user| &user[..looked_at]);
@@ -124,7 +125,7 @@ impl CheckedSettings {
                 sample.learn(squares, &chosen.yardstick);
                 decision.candidates = chosen.candidates;
                 let weights = sample.weights.clone();
-                decision.start = Some(HonestWeights { rows: rows.to_vec(), weights });
+                decision.start = Some(HonestWeights { rows: sample.rows.clone(), weights });
             }
         }
         sample.choose_network(&informed, ridge, &mut decision, observer)?;

@@ -20,11 +20,20 @@ use rayon::prelude::*;
 /// Rows for which slopes are averaged.
 const SLOPE_ROWS: usize = 1000;
 
+/// Rows with an input that is far beyond all others have no say, if they are no more than this share: one of them may be
+/// worth more to a leave-one-out score than all others together, whatever its target is.
+const MOST_WILD: f64 = 0.02;
+/// Scaled targets that are farther off are all the same to a choice that does not believe them, and leave other rows their
+/// digits.
+const FARTHEST: f64 = 1e6;
+
 /// A ridge this many times as large makes up for rounding errors.
 const STURDY: f64 = 1e4;
 
 /// The rows that are looked at, in random order, and what is known about them.
 pub(super) struct Sample<'a> {
+    /// Their numbers.
+    pub(super) rows: Vec<usize>,
     pub(super) x: Mat<f64>,
     pub(super) y: Mat<f64>,
     pub(super) user: Option<Vec<f64>>,
@@ -200,6 +209,7 @@ impl<'a> Sample<'a> {
         }
     }
 
+    /// Those of these rows that are to have a say, in their order.
     pub(super) fn new(
         x: MatRef<'a, f64>,
         y: MatRef<'_, f64>,
@@ -209,20 +219,37 @@ impl<'a> Sample<'a> {
         scaling: Scaling,
     ) -> Self {
         let scaler = Scaler::fit(scaling, x, user);
-        let user: Option<Vec<f64>> = user.map(|user| rows.iter().map(|&row| user[row]).collect());
-        let weights = user.clone().unwrap_or_else(|| vec![1.0; rows.len()]);
-        let looked_at = select_rows(x, rows);
+        let partial = rows.len() < x.nrows();
+        let mut rows = rows.to_vec();
+        let mut looked_at = select_rows(x, &rows);
         let mut scaled = looked_at.clone();
         scaler.apply(scaled.as_mut());
+        let calm: Vec<usize> =
+            (0..rows.len()).filter(|&place| !scaler.is_wild(scaled.row(place))).collect();
+        let wild = rows.len() - calm.len();
+        if wild > 0 && wild as f64 <= MOST_WILD * rows.len() as f64 {
+            rows = calm.iter().map(|&place| rows[place]).collect();
+            (looked_at, scaled) =
+                (select_rows(looked_at.as_ref(), &calm), select_rows(scaled.as_ref(), &calm));
+        }
+        let user: Option<Vec<f64>> = user.map(|user| rows.iter().map(|&row| user[row]).collect());
+        let weights = user.clone().unwrap_or_else(|| vec![1.0; rows.len()]);
+        let mut y = select_rows(y, &rows);
+        if judge == Judge::Residuals {
+            for column in y.as_mut().col_iter_mut() {
+                column.iter_mut().for_each(|value| *value = value.clamp(-FARTHEST, FARTHEST));
+            }
+        }
         Self {
+            rows,
             x: looked_at,
-            y: select_rows(y, rows),
+            y,
             user,
             counts: weights.clone(),
             weights,
             yardstick: Yardstick::new(&[], judge, false),
             judge,
-            partial: rows.len() < x.nrows(),
+            partial,
             all: x,
             scaler,
             scaled,
@@ -233,6 +260,7 @@ impl<'a> Sample<'a> {
     pub(super) fn part(&self, rows: std::ops::Range<usize>) -> Self {
         let (start, count) = (rows.start, rows.len());
         Self {
+            rows: self.rows[rows.clone()].to_vec(),
             x: self.x.subrows(start, count).to_owned(),
             y: self.y.subrows(start, count).to_owned(),
             user: self.user.as_ref().map(|user| user[rows.clone()].to_vec()),
