@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::fault::Fault;
 use crate::live_input::LiveInput;
 use broadlearn::data::{
-    Bound, Format, Kind, Part, ReadOptions, Roles, Schema, Surprises, TableReader, Task,
+    Bound, Format, Kind, Part, ReadOptions, Roles, Schema, Skipped, Surprises, TableReader, Task,
     TrainingData,
 };
 use broadlearn::{Error, Model};
@@ -31,6 +31,10 @@ pub(crate) struct DataArgs {
     /// A further text that means a missing value (repeatable)
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     missing: Vec<String>,
+    /// Leave out rows that cannot be read (too many fields, a text among numbers), and say how many; for fit, tune, learn,
+    /// refine and evaluate
+    #[arg(long)]
+    skip_malformed: bool,
     /// Read this column as text, that is as a category (repeatable)
     #[arg(long, value_name = "COLUMN")]
     text: Vec<String>,
@@ -76,6 +80,16 @@ impl DataArgs {
         Ok(TableReader::from_reader(&name, Box::new(LiveInput::new(file)), &options)?)
     }
 
+    /// An error if rows may be left out where each of them has its place.
+    pub(crate) fn refuse_skipping(&self) -> Result<(), Fault> {
+        match self.skip_malformed {
+            false => Ok(()),
+            true => Err(Error::setting("skip-malformed", "a command to which every row matters")
+                .expected("fit, tune, learn, refine or evaluate")
+                .into()),
+        }
+    }
+
     pub(crate) fn options(&self) -> ReadOptions {
         ReadOptions {
             format: self.format.map(|format| match format {
@@ -93,6 +107,7 @@ impl DataArgs {
             },
             missing: self.missing.clone(),
             kinds: self.text.iter().map(|column| (column.clone(), Kind::Text)).collect(),
+            skip_malformed: self.skip_malformed,
             live: false,
         }
     }
@@ -161,6 +176,7 @@ impl ColumnArgs {
                 crate::format::plural(data.dropped() as u64, "row")
             ));
         }
+        warn_of_skipped(data.skipped(), context);
         warn_of_oddities(&data, context);
         if self.task.is_none() {
             context.say(format_args!(
@@ -228,6 +244,14 @@ pub(crate) fn load_model(path: &Path, data: Option<&Path>) -> Result<Model, Faul
     Ok(Model::from_bytes(&bytes).map_err(|error| error.within("standard input"))?)
 }
 
+/// Says how many rows could not be read.
+fn warn_of_skipped(skipped: &Skipped, context: &Context) {
+    if let Some(first) = &skipped.first {
+        let rows = crate::format::plural(skipped.count, "row");
+        context.warn(format_args!("left out {rows} that could not be read; the first: {first}"));
+    }
+}
+
 /// Warns of columns that are hardly meant as they are read.
 pub(crate) fn warn_of_oddities(data: &TrainingData, context: &Context) {
     for oddity in data.oddities() {
@@ -237,6 +261,7 @@ pub(crate) fn warn_of_oddities(data: &TrainingData, context: &Context) {
 
 /// Warns of what did not fit the schema.
 pub(crate) fn warn_of(surprises: &Surprises, schema: &Schema, context: &Context) {
+    warn_of_skipped(&surprises.skipped, context);
     for (&column, &count) in &surprises.unseen {
         let name = schema.inputs.get(column).map_or("?", |input| input.name.as_str());
         context.warn(format_args!(

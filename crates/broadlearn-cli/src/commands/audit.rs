@@ -79,6 +79,7 @@ pub(crate) struct AuditArgs {
 }
 
 pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<(), Fault> {
+    args.table.refuse_skipping()?;
     output::check_places(args.out.iter().chain(&args.report), &args.inputs)?;
     output::check_stdout(context.json, args.out.as_deref())?;
     let (model, data, rows) = args.model_and_data(context)?;

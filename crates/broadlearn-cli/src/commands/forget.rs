@@ -34,6 +34,7 @@ pub(crate) struct ForgetArgs {
 }
 
 pub(crate) fn run(args: &ForgetArgs, context: &Context) -> Result<(), Fault> {
+    args.table.refuse_skipping()?;
     let target = args.update.target(&args.model, [&args.data], context)?;
     let others = [&args.model, &args.data].into_iter().chain(&args.update.out);
     output::check_places(&args.certificate, others)?;

@@ -67,6 +67,7 @@ impl From<PrecisionName> for Precision {
 }
 
 pub(crate) fn run(args: &PredictArgs, context: &Context) -> Result<(), Fault> {
+    args.table.refuse_skipping()?;
     output::check_places(&args.out, [&args.model, &args.data])?;
     let model = load_model(&args.model, Some(&args.data))?;
     if args.scores && model.task() == Task::Regression {

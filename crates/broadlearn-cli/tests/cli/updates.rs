@@ -270,3 +270,39 @@ fn rows_of_weight_zero_are_no_rows_in_a_stream() {
     certificate.ok();
     assert!(bench.read("c.json").contains("\"weight\": 1.0"), "{}", bench.read("c.json"));
 }
+
+/// A line that was cut off does not end a stream, if the user says so; rows that have a place of their own are not left out.
+#[test]
+fn malformed_rows_are_left_out_where_the_user_says_so() {
+    let bench = Bench::new();
+    bench.fit();
+    let table = bench.read("ok.csv");
+    let lines: Vec<&str> = table.lines().collect();
+    let mut broken = lines[..40].to_vec();
+    broken.extend(["1.5,", "1,2,red,3,4,5"]);
+    broken.extend(&lines[40..]);
+    let text = broken.join("\n") + "\n";
+    bench.write("broken.csv", &text);
+    bench.run_with("learn ok.broad - --out n.broad", &text).fails(65, &["line 41"]);
+    let outcome = bench.run_with("learn ok.broad - --out n.broad --skip-malformed --json", &text);
+    assert_eq!(outcome.json()["rows_read"], 120);
+    assert!(outcome.stderr.contains("left out 2 rows"), "{}", outcome.stderr);
+    bench.run("learn ok.broad broken.csv --out m.broad").fails(65, &["line 41"]);
+    bench.run("learn ok.broad broken.csv --out m.broad --skip-malformed").ok();
+
+    let fit = "--target y --enhancement-nodes 20 --model";
+    bench.run(&format!("fit broken.csv {fit} f.broad")).fails(65, &["line 41"]);
+    let said = bench.run(&format!("fit broken.csv {fit} f.broad --skip-malformed")).stderr;
+    assert!(said.contains("left out 2 rows") && said.contains("line 41"), "{said}");
+    bench.run(&format!("fit ok.csv {fit} g.broad")).ok();
+    assert!(
+        std::fs::read(bench.path("f.broad")).unwrap()
+            == std::fs::read(bench.path("g.broad")).unwrap()
+    );
+    bench.run("evaluate f.broad broken.csv --skip-malformed").ok();
+    for command in ["predict f.broad", "audit f.broad", "forget f.broad"] {
+        bench
+            .run(&format!("{command} broken.csv --skip-malformed"))
+            .fails(2, &["every row matters"]);
+    }
+}

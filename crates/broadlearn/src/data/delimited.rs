@@ -6,9 +6,9 @@ use super::cell::{Missing, excerpt};
 use super::input::Input;
 use super::reader::{Place, ReadOptions, Source, Table};
 use super::records::{Mark, Records};
-use super::rows::Rows;
+use super::rows::{Rows, Skipped};
 use super::sniff::{self, Sample};
-use crate::error::{Error, Result};
+use crate::error::{Category, Error, Result};
 
 /// How many bytes are looked at to find the delimiter.
 const DELIMITER_SAMPLE: usize = 64 << 10;
@@ -48,7 +48,8 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<Delimited> {
     records.set_delimiter(delimiter);
 
     let start = records.mark();
-    let (mut samples, below, names) = look(&mut records, start, &name, &missing, most_rows)?;
+    let (mut samples, below, names) =
+        look(&mut records, start, &name, &missing, most_rows, options.skip_malformed)?;
     let header = options.header.unwrap_or_else(|| sniff::has_header(&samples, delimiter));
     records.rewind(if header { below } else { start });
     records.release();
@@ -58,7 +59,7 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<Delimited> {
     let kinds = samples.iter().map(|sample| sample.kind(delimiter)).collect();
     let columns = if header { header_names(&name, names)? } else { numbered(names.len()) };
     let table = Table { name, columns, kinds, missing };
-    Ok(Delimited { records, table, rows: Rows::new(options.live) })
+    Ok(Delimited { records, table, rows: Rows::new(options) })
 }
 
 /// The length of the mark that some programs put before a text in UTF-8.
@@ -99,6 +100,7 @@ fn look(
     name: &str,
     missing: &Missing,
     most_rows: usize,
+    skip_malformed: bool,
 ) -> Result<Looked> {
     if !records.advance()? {
         return Err(Error::data("an empty file")
@@ -111,13 +113,18 @@ fn look(
     let below = records.mark();
     let mut rows = 0;
     while rows < most_rows && (rows == 0 || records.bytes_since(start) < KIND_BYTES) {
-        if !advance(records, name, width, true)? {
-            break;
+        match advance(records, name, width, true) {
+            Ok(true) => {
+                for (index, sample) in samples.iter_mut().enumerate() {
+                    sample.add(records.field(index), missing);
+                }
+                rows += 1;
+            }
+            Ok(false) => break,
+            Err(error)
+                if skip_malformed && error.category() == Category::Data && records.move_on() => {}
+            Err(error) => return Err(error),
         }
-        for (index, sample) in samples.iter_mut().enumerate() {
-            sample.add(records.field(index), missing);
-        }
-        rows += 1;
     }
     Ok((samples, below, names))
 }
@@ -199,5 +206,9 @@ impl Source for Delimited {
 
     fn line(&self, row: u64) -> Option<u64> {
         self.rows.line(row)
+    }
+
+    fn skipped(&self) -> Option<&Skipped> {
+        self.rows.skipped()
     }
 }

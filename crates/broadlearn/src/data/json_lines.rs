@@ -18,7 +18,7 @@ use super::delimited::{KIND_BYTES, KIND_ROWS, byte_order_mark};
 use super::input::Input;
 use super::reader::{Place, ReadOptions, Source, Table};
 use super::records::{MOST_FIELDS, Records};
-use super::rows::Rows;
+use super::rows::{Rows, Skipped};
 use super::sniff::Sample;
 use crate::error::{Error, Result};
 
@@ -54,7 +54,11 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<JsonLines> {
         if !advance(&mut records, true)? {
             break;
         }
-        let line = object.read(records.field(0), true).map_err(|error| at(&records, error))?;
+        let line = match object.read(records.field(0), true) {
+            Ok(line) => line,
+            Err(_) if options.skip_malformed => continue,
+            Err(error) => return Err(at(&records, error)),
+        };
         samples.resize_with(object.names.len(), Sample::default);
         for (sample, cell) in samples.iter_mut().zip(&object.cells) {
             let Some(cell) = cell else { continue };
@@ -76,7 +80,7 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<JsonLines> {
     // A comma is no part of a number in JSON, nor does it separate fields within a text.
     let kinds = samples.iter().map(|sample| sample.kind(b',')).collect();
     let table = Table { name, columns: object.names.clone(), kinds, missing };
-    Ok(JsonLines { records, table, rows: Rows::new(options.live), object })
+    Ok(JsonLines { records, table, rows: Rows::new(options), object })
 }
 
 /// The next line that is not blank.
@@ -131,6 +135,10 @@ impl Source for JsonLines {
 
     fn line(&self, row: u64) -> Option<u64> {
         self.rows.line(row)
+    }
+
+    fn skipped(&self) -> Option<&Skipped> {
+        self.rows.skipped()
     }
 }
 

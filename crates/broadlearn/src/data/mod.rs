@@ -39,6 +39,7 @@ pub use oddity::{Looks, Oddity};
 pub use part::Part;
 pub use reader::{Format, ReadOptions, TableReader};
 pub use roles::Roles;
+pub use rows::Skipped;
 pub use schema::{Encoding, InputColumn, Schema};
 pub use schema_reader::{Block, SchemaReader, Surprises};
 pub use target::{TargetSchema, Targets, Task};

@@ -14,6 +14,7 @@ use super::npy;
 use super::npz;
 #[cfg(feature = "parquet")]
 use super::parquet;
+use super::rows::Skipped;
 use crate::error::{Error, Result};
 
 /// The formats of tables.
@@ -49,6 +50,8 @@ pub struct ReadOptions {
     pub missing: Vec<String>,
     /// Kinds of columns that must not be guessed, by name.
     pub kinds: Vec<(String, Kind)>,
+    /// Whether rows of a text that cannot be read are left out ([`TableReader::skipped`]) instead of being an error.
+    pub skip_malformed: bool,
     /// Whether rows are wanted as soon as they come, from a stream that may never end.
     ///
     /// A live text is opened as soon as its first record has come, a batch is delivered as soon as
@@ -210,6 +213,11 @@ impl TableReader {
         Ok(if batch.rows() == 0 { None } else { Some(batch) })
     }
 
+    /// The rows that were left out so far, if [the options](ReadOptions::skip_malformed) allow it.
+    pub fn skipped(&self) -> Option<&Skipped> {
+        self.source.skipped()
+    }
+
     /// Names a cell or, without a column, a row for a message: by line if it is a line of the
     /// latest batch of a text, otherwise by row. Rows are counted from 1, columns of the table
     /// from 0.
@@ -271,6 +279,11 @@ pub(super) trait Source: Send {
 
     /// The line of a row of the latest batch, if rows have lines.
     fn line(&self, _row: u64) -> Option<u64> {
+        None
+    }
+
+    /// The rows that were left out, if some may be.
+    fn skipped(&self) -> Option<&Skipped> {
         None
     }
 }

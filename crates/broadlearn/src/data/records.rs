@@ -40,6 +40,8 @@ pub(super) struct Records {
     ended: bool,
     /// Whether records are wanted as soon as they come.
     live: bool,
+    /// Whether the last attempt found no end of a record, and so did not move on.
+    stuck: bool,
 }
 
 /// A place to come back to.
@@ -65,6 +67,7 @@ impl Records {
             held: true,
             ended: false,
             live: false,
+            stuck: false,
         }
     }
 
@@ -148,9 +151,11 @@ impl Records {
                 self.next.at += usize::from(*byte == b'\n');
                 self.next.after_return = false;
             }
+            self.stuck = true;
             let step = self.splitter.split(&self.buffer[self.next.at..], self.ended);
             match step {
                 Step::Record { bytes, lines } => {
+                    self.stuck = false;
                     self.current = self.next.at;
                     self.line = self.next.line;
                     let at = self.next.at + bytes;
@@ -175,6 +180,22 @@ impl Records {
                 }
             }
         }
+    }
+
+    /// After an error: whether the next attempt begins elsewhere. Where no end of the record could be found, a line is
+    /// given up.
+    pub(super) fn move_on(&mut self) -> bool {
+        if !std::mem::take(&mut self.stuck) {
+            return true;
+        }
+        let line_end = self.buffer[self.next.at..].iter().position(|byte| *byte == b'\n');
+        let at = match line_end {
+            Some(length) => self.next.at + length + 1,
+            None if self.ended => self.buffer.len(),
+            None => return false,
+        };
+        self.next = Mark { at, line: self.next.line + 1, after_return: false };
+        true
     }
 
     /// The number of fields of the current record.

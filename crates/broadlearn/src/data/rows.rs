@@ -2,8 +2,18 @@
 
 use super::batch::{Column, Kind};
 use super::builder::Builder;
+use super::reader::ReadOptions;
 use super::records::Records;
-use crate::error::Result;
+use crate::error::{Category, Result};
+
+/// Rows of a text that could not be read, and were left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// How many there were.
+    pub count: u64,
+    /// What was wrong with the first one.
+    pub first: Option<String>,
+}
 
 /// The latest batch.
 pub(super) struct Rows {
@@ -13,11 +23,18 @@ pub(super) struct Rows {
     lines: Vec<u64>,
     /// Whether a batch ends with the records that have come, if there is at least one.
     live: bool,
+    /// Rows that were left out; `None` where such a row is an error.
+    skipped: Option<Skipped>,
 }
 
 impl Rows {
-    pub(super) fn new(live: bool) -> Self {
-        Self { first: 1, lines: Vec::new(), live }
+    pub(super) fn new(options: &ReadOptions) -> Self {
+        let skipped = options.skip_malformed.then(Skipped::default);
+        Self { first: 1, lines: Vec::new(), live: options.live, skipped }
+    }
+
+    pub(super) fn skipped(&self) -> Option<&Skipped> {
+        self.skipped.as_ref()
     }
 
     /// Reads the next batch. `row` moves on to the next record, waiting for it if it is told to,
@@ -35,18 +52,25 @@ impl Rows {
         while self.lines.len() < max_rows {
             let content = self.live && !self.lines.is_empty();
             let before = records.mark();
-            match row(records, !content, &mut builders) {
-                Ok(true) => self.lines.push(records.line()),
-                Ok(false) => break,
+            match (row(records, !content, &mut builders), &mut self.skipped) {
+                (Ok(true), _) => self.lines.push(records.line()),
+                (Ok(false), _) => break,
+                (Err(error), Some(skipped))
+                    if error.category() == Category::Data && records.move_on() =>
+                {
+                    skipped.count += 1;
+                    skipped.first.get_or_insert_with(|| error.to_string());
+                    builders.iter_mut().for_each(|builder| builder.truncate(self.lines.len()));
+                }
                 // The error is left for the next batch. Otherwise it would be a matter of chance,
                 // of the pieces in which the bytes came, which rows before it are delivered.
                 // Nothing has been read since the mark, so it still holds.
-                Err(_) if content => {
+                (Err(_), _) if content => {
                     records.rewind(before);
                     builders.iter_mut().for_each(|builder| builder.truncate(self.lines.len()));
                     break;
                 }
-                Err(error) => return Err(error),
+                (Err(error), _) => return Err(error),
             }
         }
         Ok(builders.into_iter().map(Builder::finish).collect())

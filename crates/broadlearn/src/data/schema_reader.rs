@@ -3,6 +3,7 @@
 use super::batch::Kind;
 use super::part::Part;
 use super::reader::{TableReader, list};
+use super::rows::Skipped;
 use super::schema::Schema;
 use super::target::{Targets, missing_rows};
 use super::training::Samples;
@@ -20,12 +21,18 @@ pub struct Surprises {
     pub unseen: BTreeMap<usize, u64>,
     /// Rows left out for want of a target.
     pub without_target: u64,
+    /// Rows left out because they could not be read.
+    pub skipped: Skipped,
 }
 
 impl Surprises {
     pub(super) fn add(&mut self, other: &Self) {
         other.unseen.iter().for_each(|(&column, &count)| self.add_unseen(column, count));
         self.without_target += other.without_target;
+        self.skipped.count += other.skipped.count;
+        if let (None, Some(first)) = (&self.skipped.first, &other.skipped.first) {
+            self.skipped.first = Some(first.clone());
+        }
     }
 
     pub(super) fn add_unseen(&mut self, column: usize, count: u64) {
@@ -265,7 +272,11 @@ impl<'a> SchemaReader<'a> {
         if let Some(error) = self.held_back.take() {
             return Err(error);
         }
-        let Some(batch) = self.reader.next_batch(max_rows)? else { return Ok(None) };
+        let batch = self.reader.next_batch(max_rows)?;
+        if let Some(skipped) = self.reader.skipped() {
+            self.surprises.skipped.clone_from(skipped);
+        }
+        let Some(batch) = batch else { return Ok(None) };
         if !self.delivers_good_rows {
             return self.block(batch).map(Some);
         }

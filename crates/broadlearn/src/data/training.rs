@@ -5,6 +5,7 @@ use super::oddity::Oddity;
 use super::part::Part;
 use super::reader::TableReader;
 use super::roles::{Resolved, Roles};
+use super::rows::Skipped;
 use super::schema::{Encoding, InputColumn, Schema};
 use super::schema_reader::Surprises;
 use super::target::{TargetSchema, Targets, missing_rows};
@@ -44,6 +45,7 @@ pub struct TrainingData {
     dropped: usize,
     missing: Vec<String>,
     oddities: Vec<Oddity>,
+    skipped: Skipped,
     extent: Extent,
     part: Option<Part>,
 }
@@ -247,6 +249,7 @@ impl TrainingData {
             dropped: missing_places.count,
             missing: reader.missing().to_vec(),
             oddities,
+            skipped: reader.skipped().cloned().unwrap_or_default(),
             extent,
             part,
         })
@@ -289,6 +292,11 @@ impl TrainingData {
     /// Inputs that are read as text, and look like something else.
     pub fn oddities(&self) -> &[Oddity] {
         &self.oddities
+    }
+
+    /// Rows that were left out because they could not be read.
+    pub fn skipped(&self) -> &Skipped {
+        &self.skipped
     }
 
     /// What the target is.

@@ -137,6 +137,7 @@ pub(crate) struct ForecastArgs {
 }
 
 pub(crate) fn run(args: &ForecastArgs, context: &Context) -> Result<(), Fault> {
+    args.table.refuse_skipping()?;
     // What can be known to fail is said before the work.
     let outputs = args.model.iter().chain(&args.out).chain(&args.page);
     output::check_places(outputs, args.data.iter().chain(&args.future))?;

@@ -56,6 +56,7 @@ fn options() {
         header: Some(false),
         missing: vec!["unknown".into(), "-9".into()],
         kinds: vec![("column2".into(), Kind::Text)],
+        skip_malformed: false,
         live: false,
     };
     let mut table = open_with("t.npy", "1:2\nunknown:-9\n-9.0:3\n", &options).unwrap();
@@ -333,5 +334,28 @@ proptest! {
             })
             .collect();
         prop_assert_eq!(rows(&mut table, max_rows).unwrap(), expected);
+    }
+}
+
+#[test]
+fn malformed_rows_are_left_out_if_that_is_wanted() {
+    let options = ReadOptions { skip_malformed: true, ..Default::default() };
+    let mut good = String::from("a,b\n");
+    (0..30).for_each(|i| good.push_str(&format!("{i},x{}\n", i % 3)));
+    // Too many fields, too few, a text among numbers, a quote that never ends, in the beginning and in the end.
+    for bad in ["1,2,3", "7", "seven,x1", "1,\"x"] {
+        for place in [1, 2, 17, 31] {
+            let mut lines: Vec<&str> = good.lines().collect();
+            lines.insert(place, bad);
+            for text in [lines.join("\n"), lines.join("\n") + "\n", lines.join("\r\n")] {
+                let mut table = open_with("t.csv", text, &options).unwrap();
+                let found = rows(&mut table, 7).unwrap();
+                let skipped = table.skipped().unwrap().clone();
+                assert_eq!(found.len(), 30, "{bad} in line {place}");
+                assert_eq!(skipped.count, 1);
+                let first = skipped.first.unwrap();
+                assert!(first.contains(&format!("line {}", place + 1)), "{first}");
+            }
+        }
     }
 }

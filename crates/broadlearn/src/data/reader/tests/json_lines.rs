@@ -233,3 +233,16 @@ proptest! {
         prop_assert_eq!(rows(&mut table, max_rows).unwrap(), expected);
     }
 }
+
+#[test]
+fn malformed_lines_are_left_out_if_that_is_wanted() {
+    let options = ReadOptions { skip_malformed: true, ..Default::default() };
+    let text = "{\"a\":1}\n{\"a\":\n{\"a\":[1]}\nnothing\n{\"a\":2}\n{\"a\":3}\n";
+    let mut table = open_with("t.jsonl", text, &options).unwrap();
+    table.select(&[(0, Kind::Number)]).unwrap();
+    assert_eq!(rows(&mut table, 2).unwrap(), [["1"], ["2"], ["3"]]);
+    let skipped = table.skipped().unwrap();
+    assert_eq!(skipped.count, 3);
+    assert!(skipped.first.as_ref().unwrap().contains("line 2"));
+    assert!(open("t.jsonl", text).is_err());
+}
