@@ -509,7 +509,9 @@ impl Found<'_> {
             row.push(self.shown_metric(finalist.exact.metric));
             row
         };
-        std::iter::once(head).chain(self.tuned.finalists.iter().map(row)).collect()
+        without_idle_columns(
+            std::iter::once(head).chain(self.tuned.finalists.iter().map(row)).collect(),
+        )
     }
 
     fn best(&self) -> Vec<Vec<String>> {
@@ -522,7 +524,7 @@ impl Found<'_> {
             Some(row)
         };
         let top = self.tuned.trials.iter().take(self.args.top).filter_map(row);
-        std::iter::once(head).chain(top).collect()
+        without_idle_columns(std::iter::once(head).chain(top).collect())
     }
 
     fn describe(&self) -> String {
@@ -630,6 +632,17 @@ impl Found<'_> {
                 .value_label("score / best score"),
         )
     }
+}
+
+/// A table without the columns of which no row has a value.
+fn without_idle_columns(rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    let used: Vec<bool> = (0..rows.first().map_or(0, Vec::len))
+        .map(|column| rows.iter().skip(1).any(|row| row[column] != "-"))
+        .collect();
+    let kept = |row: Vec<String>| {
+        row.into_iter().zip(&used).filter(|(_, used)| **used).map(|(cell, _)| cell).collect()
+    };
+    rows.into_iter().map(kept).collect()
 }
 
 fn setting_scores(metric: &str, judged: Judged) -> serde_json::Value {
