@@ -91,6 +91,11 @@ impl fmt::Display for Oddity {
         let name = shell_word(&self.column);
         write!(f, "column `{}`: ", self.column)?;
         match &self.looks {
+            Looks::Numbers { others, .. } if others.is_empty() => write!(
+                f,
+                "numbers that are stored as text, each a category. If they are meant as numbers, store them as such; \
+                 if they are names: --text {name}"
+            ),
             Looks::Numbers { numbers, rows, others } => {
                 let quoted: Vec<String> = others.iter().map(|text| format!("`{text}`")).collect();
                 let options: Vec<String> =
@@ -177,7 +182,7 @@ mod tests {
 
     #[test]
     fn numbers_with_marks_among_them() {
-        let texts = |i: usize| if i % 5 == 0 { "-".into() } else { format!("{}.5", i) };
+        let texts = |i: usize| if i.is_multiple_of(5) { "-".into() } else { format!("{i}.5") };
         let others = vec!["-".into()];
         assert_eq!(
             looks((0..100).map(texts)),
@@ -187,6 +192,13 @@ mod tests {
         let said = oddity.unwrap_or_default();
         assert!(said.contains("80 of 100") && said.contains("--missing=-"), "{said}");
         assert!(said.contains("--text 'my col'"), "{said}");
+    }
+
+    #[test]
+    fn numbers_as_text() {
+        let oddity = Oddity::find("zip", &column((0..30).map(|i| i.to_string())));
+        let said = oddity.map(|oddity| oddity.to_string()).unwrap_or_default();
+        assert!(said.contains("stored as text") && said.contains("--text zip"), "{said}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use rayon::prelude::*;
 /// Rows for which slopes are averaged.
 const SLOPE_ROWS: usize = 1000;
 
-/// Rows with an input that is far beyond all others have no say, if they are no more than this share: one of them may be
+/// Rows with an input that is far beyond all others have no say, if they are no more than this share, or a single one: it may be
 /// worth more to a leave-one-out score than all others together, whatever its target is.
 const MOST_WILD: f64 = 0.02;
 /// Scaled targets that are farther off are all the same to a choice that does not believe them, and leave other rows their
@@ -227,7 +227,7 @@ impl<'a> Sample<'a> {
         let calm: Vec<usize> =
             (0..rows.len()).filter(|&place| !scaler.is_wild(scaled.row(place))).collect();
         let wild = rows.len() - calm.len();
-        if wild > 0 && wild as f64 <= MOST_WILD * rows.len() as f64 {
+        if wild > 0 && wild as f64 <= (MOST_WILD * rows.len() as f64).max(1.0) && calm.len() > 2 {
             rows = calm.iter().map(|&place| rows[place]).collect();
             (looked_at, scaled) =
                 (select_rows(looked_at.as_ref(), &calm), select_rows(scaled.as_ref(), &calm));
