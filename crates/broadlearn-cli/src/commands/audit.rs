@@ -48,7 +48,8 @@ pub(crate) struct AuditArgs {
     /// Columns that are not used (repeatable); without a MODEL
     #[arg(long, value_name = "COLUMN")]
     ignore: Vec<String>,
-    /// How many rows are listed [default: 20; with --json all suspects, if there are more]
+    /// How many rows are listed [default: 20; with --json all suspects, if there are more, up to
+    /// 1000]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// Write the table here, with a column that says which rows are suspects (CSV)
@@ -120,7 +121,7 @@ impl AuditArgs {
     /// How many rows are listed. People look at the first ones, programs want all that are in question.
     fn listed(&self, audit: &Audit, json: bool) -> usize {
         let suspects = || audit.suspects.iter().filter(|suspect| **suspect).count();
-        let usual = || if json { suspects().max(EXPLAINED) } else { EXPLAINED };
+        let usual = || if json { suspects().clamp(EXPLAINED, MOST_LISTED) } else { EXPLAINED };
         self.top.unwrap_or_else(usual).min(audit.order.len())
     }
 
@@ -234,6 +235,9 @@ impl AuditArgs {
         Ok((model, Rows::InMemory(samples)))
     }
 }
+
+/// Suspects that are listed unless more are asked for: what the removal of each changes takes a product with U.
+const MOST_LISTED: usize = 1000;
 
 /// The column that says which rows are suspects.
 const MARK: &str = "suspect";

@@ -155,8 +155,8 @@ fn ragged(records: &Records, name: &str, width: usize) -> Error {
         .at(format!("{name}, line {}", records.line()))
         .expected(format!("{width}, as in the first record"))
         .advice(format!(
-            "correct the line, quote fields that contain {delimiter}, or give the right delimiter \
-             with `--delimiter`"
+            "correct the line, quote fields that contain {delimiter}, give the right delimiter with \
+             `--delimiter`, or learn without such lines: `--skip-malformed`"
         ))
 }
 
