@@ -80,8 +80,16 @@ pub(crate) fn run(args: &DiffArgs, context: &Context) -> Result<(), Fault> {
             value => value.to_string(),
         };
         let cell = |value: &Value| shortened(cell(value));
-        rows.extend(differing.iter().map(|(name, a, b)| vec![name.clone(), cell(a), cell(b)]));
+        let shown = differing.iter().take(MOST_SHOWN);
+        rows.extend(shown.map(|(name, a, b)| vec![name.clone(), cell(a), cell(b)]));
         text.push_str(&format::table(&rows));
+        if differing.len() > MOST_SHOWN {
+            let more = (differing.len() - MOST_SHOWN) as u64;
+            text.push_str(&format!(
+                "  and {} (--json has all)\n",
+                format::plural(more, "more difference")
+            ));
+        }
     }
     text.push_str("\nrelative differences\n");
     let mut rows = Vec::new();
@@ -141,6 +149,9 @@ fn compare(path: &str, a: &Value, b: &Value, into: &mut Vec<(String, Value, Valu
         _ => into.push((path.to_owned(), a.clone(), b.clone())),
     }
 }
+
+/// Differences that are listed for people.
+const MOST_SHOWN: usize = 40;
 
 /// The beginning of a long cell.
 fn shortened(cell: String) -> String {

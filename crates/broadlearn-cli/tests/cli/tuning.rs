@@ -84,6 +84,9 @@ fn tune_refuses_what_makes_no_sense() {
     fails("--enhancement-nodes 1..999999999", 2, &["100..1000/100"]);
     fails("--ridges 0", 2, &["positive numbers"]);
     fails("--ridges 1..2/1", 2, &["positive numbers"]);
+    fails("--members 0", 2, &["members"]);
+    fails("--fan-ins two", 2, &["all,2,5"]);
+    fails("--fan-ins 0", 2, &["fan-ins"]);
     fails("--score 1", 2, &["folds"]);
     fails("--score 121", 2, &["121", "120"]);
     fails("--recipes rich --feature-groups 3", 2, &["feature-groups", "classic"]);

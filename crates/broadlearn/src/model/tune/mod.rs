@@ -218,6 +218,9 @@ impl Tuning {
         if self.finalists == 0 {
             return Err(Error::setting("finalists", 0).expected("at least 1"));
         }
+        if let Some(count) = self.members {
+            self.automatic().members(count).check(task)?;
+        }
         if let Targets::Values(y) = rows.targets {
             super::choose::check_varies(y.as_ref(), task)?;
         }
