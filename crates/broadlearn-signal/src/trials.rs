@@ -105,8 +105,9 @@ impl Recording {
                 dropped.rejected += 1;
                 continue;
             }
-            let first = (cue.time * rate).round() as i64 + begin;
-            let Some(first) = usize::try_from(first).ok().filter(|first| first + length <= count)
+            let first = ((cue.time * rate).round() as i64).saturating_add(begin);
+            let room = count.checked_sub(length);
+            let Some(first) = usize::try_from(first).ok().filter(|first| Some(*first) <= room)
             else {
                 dropped.outside += 1;
                 continue;
@@ -158,7 +159,7 @@ fn span(from: f64, to: f64, rate: f64) -> Result<(i64, usize)> {
         return Err(Error::setting("from, to", format!("{from} to {to} seconds"))
             .expected(format!("at least one sample of {} s", 1.0 / rate)));
     }
-    Ok((first, (last - first) as usize))
+    Ok((first, last.saturating_sub(first) as usize))
 }
 
 impl Trials {

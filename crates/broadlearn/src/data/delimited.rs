@@ -37,8 +37,10 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<Delimited> {
     } else {
         let (text, ended) = records.peek(DELIMITER_SAMPLE)?;
         let mark = byte_order_mark(text);
-        let delimiter = told.unwrap_or_else(|| sniff::delimiter(&text[mark..], ended));
-        (mark, delimiter, KIND_ROWS)
+        let (own, line) = separator_line(&text[mark..]).unzip();
+        let mark = mark + line.unwrap_or(0);
+        let found = || sniff::delimiter(&text[mark..], ended);
+        (mark, options.delimiter.or(own).or(told).unwrap_or_else(found), KIND_ROWS)
     };
     if matches!(delimiter, b'"' | b'\n' | b'\r') {
         return Err(Error::setting("delimiter", excerpt(&[delimiter]))
@@ -65,6 +67,13 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<Delimited> {
 /// The length of the mark that some programs put before a text in UTF-8.
 pub(super) fn byte_order_mark(text: &[u8]) -> usize {
     if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }
+}
+
+/// The delimiter that a spreadsheet names in a line of its own before the table, `sep=;`, and the length of that line.
+fn separator_line(text: &[u8]) -> Option<(u8, usize)> {
+    let [delimiter, end @ ..] = text.strip_prefix(b"sep=")? else { return None };
+    let end = if end.starts_with(b"\r\n") { 2 } else { usize::from(end.starts_with(b"\n")) };
+    (end > 0).then_some((*delimiter, b"sep=;".len() + end))
 }
 
 /// Waits until the form of a live stream can be told: the length of its byte order mark, its

@@ -331,9 +331,37 @@ fn check_names(table: &Table) -> Result<()> {
 
 fn no_column(table: &Table, column: &str) -> Error {
     let names: Vec<&str> = table.columns.iter().map(String::as_str).collect();
-    Error::data(format!("no column `{column}`"))
+    let error = Error::data(format!("no column `{column}`"))
         .at(&table.name)
-        .expected(format!("one of {}", list(&names)))
+        .expected(format!("one of {}", list(&names)));
+    with_likely_name(error, &names, column)
+}
+
+/// An error about a column that is not there, with the name that was probably meant.
+pub(super) fn with_likely_name(error: Error, names: &[&str], wanted: &str) -> Error {
+    let plain = |name: &str| name.trim().to_lowercase();
+    let distances = names.iter().map(|name| (edits(&plain(name), &plain(wanted)), name));
+    match distances.min_by_key(|(distance, _)| *distance) {
+        Some((distance, name)) if distance <= wanted.len() / 3 => {
+            error.advice(format!("did you mean `{name}`?"))
+        }
+        _ => error,
+    }
+}
+
+/// Letters to put in, leave out or change to make one text of another; two neighbours in the wrong order are two.
+fn edits(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (place, letter) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], place + 1);
+        for (column, &own) in other.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != own);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
 }
 
 /// Some names for a message, not too many.

@@ -2,7 +2,7 @@
 
 use super::Task;
 use super::batch::Kind;
-use super::reader::{TableReader, list};
+use super::reader::{TableReader, list, with_likely_name};
 use crate::error::{Error, Result};
 
 /// What the columns of a training table are for. Columns are given by name, by number counted from
@@ -110,9 +110,8 @@ pub(super) fn find(reader: &TableReader, role: &str, wanted: &str) -> Result<usi
         return Ok(number - 1);
     }
     let names: Vec<&str> = columns.iter().map(String::as_str).collect();
-    Err(Error::data(format!("no column `{wanted}` ({role})")).at(reader.name()).expected(format!(
-        "one of {}, a number from 1 to {}, or last",
-        list(&names),
-        names.len()
-    )))
+    let error = Error::data(format!("no column `{wanted}` ({role})"))
+        .at(reader.name())
+        .expected(format!("one of {}, a number from 1 to {}, or last", list(&names), names.len()));
+    Err(with_likely_name(error, &names, wanted))
 }

@@ -309,7 +309,7 @@ impl TrainingData {
         let weights = self.weights(rows);
         // The classes of the whole table are known: a class absent from the training rows would be
         // an output that is never right, and rows of it could not be scored.
-        let inputs = self
+        let inputs: Vec<std::result::Result<InputColumn, (&str, Error)>> = self
             .input_names
             .iter()
             .zip(&self.inputs)
@@ -325,10 +325,12 @@ impl TrainingData {
                     weights.resize(chosen.len(), 1.0);
                 }
                 let (weights, most) = (weights.as_deref(), self.max_categories);
-                let encoding = Encoding::find(&chosen, *kind, weights, most, &place)?;
+                let encoding = Encoding::find(&chosen, *kind, weights, most, &place)
+                    .map_err(|error| (name.as_str(), error))?;
                 Ok(InputColumn { name: name.clone(), kind: *kind, encoding })
             })
-            .collect::<Result<_>>()?;
+            .collect();
+        let inputs = all_usable(inputs)?;
         let weight = self.weight.as_ref().map(|(name, _)| name.clone());
         let missing = self.missing.clone();
         Ok(Schema { inputs, target: self.target.clone(), weight, missing })
@@ -635,5 +637,33 @@ pub(super) fn select(column: &Column, rows: &[usize]) -> Column {
             codes: rows.iter().map(|&row| codes[row]).collect(),
             levels: levels.clone(),
         },
+    }
+}
+/// The inputs, or the first error, with advice for all of them together.
+fn all_usable(
+    inputs: Vec<std::result::Result<InputColumn, (&str, Error)>>,
+) -> Result<Vec<InputColumn>> {
+    let (mut usable, mut others, mut first) = (Vec::new(), Vec::new(), None);
+    for input in inputs {
+        match input {
+            Ok(input) => usable.push(input),
+            Err((name, error)) => {
+                others.push(name);
+                first.get_or_insert(error);
+            }
+        }
+    }
+    match first {
+        None => Ok(usable),
+        Some(error) if others.len() == 1 => Err(error),
+        Some(error) => {
+            let ignored: Vec<String> =
+                others.iter().map(|name| format!("--ignore {name:?}")).collect();
+            Err(error.advice(format!(
+                "{} columns are like this; to leave them all out: {}",
+                others.len(),
+                ignored.join(" ")
+            )))
+        }
     }
 }

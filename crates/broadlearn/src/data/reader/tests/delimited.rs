@@ -359,3 +359,30 @@ fn malformed_rows_are_left_out_if_that_is_wanted() {
         }
     }
 }
+
+#[test]
+fn a_spreadsheet_may_name_its_delimiter() {
+    for text in ["sep=;\na;b\n1.5;x\n", "\u{feff}sep=;\r\na;b\r\n1.5;x\r\n"] {
+        let mut table = open("t.csv", text).unwrap();
+        assert_eq!(table.columns(), ["a", "b"], "{text:?}");
+        assert_eq!(rows(&mut table, 3).unwrap(), [["1.5", "x"]], "{text:?}");
+    }
+    // A column may have such a name.
+    let mut table = open("t.csv", "sep=,b\n1,x\n").unwrap();
+    assert_eq!(table.columns(), ["sep=", "b"]);
+    assert_eq!(rows(&mut table, 3).unwrap(), [["1", "x"]]);
+}
+
+#[test]
+fn the_name_that_was_probably_meant_is_said() {
+    let advice = |wanted: &str| {
+        let table = open("t.csv", "Temperature,flow,y\n1,2,3\n").unwrap();
+        format!("{:?}", crate::data::roles::find(&table, "target", wanted).unwrap_err())
+    };
+    for wanted in ["temperature", "temprature", "Temperatur ", "Tempreature"] {
+        assert!(advice(wanted).contains("did you mean `Temperature`?"), "{}", advice(wanted));
+    }
+    for wanted in ["price", "z", "fl"] {
+        assert!(!advice(wanted).contains("did you mean"), "{}", advice(wanted));
+    }
+}
