@@ -32,6 +32,8 @@ const HALF_DECADE: f64 = 3.16;
 /// values, which may be extrapolated to any size, than for classes.
 const AS_GOOD_FOR_VALUES: f64 = 1.0;
 const AS_GOOD_FOR_CLASSES: f64 = 0.5;
+/// Smaller ones need to be better by more than a standard error.
+const LEAST_WITHOUT_PROOF: f64 = 1e-6;
 /// How much larger it may be, in half decades.
 const MOST_STEPS: i32 = 6;
 /// Where the search for a ridge begins.
@@ -310,10 +312,20 @@ impl Sample<'_> {
         leaders
     }
 
-    /// The least score; of a part of the rows, the largest size of that design which is not clearly
+    /// The least score, with a ridge that is not tiny unless that is better by more than a standard error; of a part of the rows, the largest size of that design which is not clearly
     /// worse: more rows carry more nodes.
     fn best<'t>(&self, trials: &'t [Trial]) -> Option<&'t Trial> {
-        let least = least(trials)?;
+        let first = least(trials)?;
+        let as_good = |trial: &&Trial| {
+            let (mean, error) = self.excess(trial, first);
+            mean <= error
+        };
+        // A tiny ridge leaves directions open that only distrusted rows would fix, and leave-one-out does not tell.
+        let firm = |trial: &&Trial| trial.ridge >= LEAST_WITHOUT_PROOF;
+        let least = match firm(&first) {
+            true => first,
+            false => least(trials.iter().filter(as_good).filter(firm)).unwrap_or(first),
+        };
         if !self.partial {
             return Some(least);
         }

@@ -132,7 +132,8 @@ impl Sample<'_> {
             let (gained, error) = self.excess(&before.1, after);
             gained > CLEARLY_BETTER * error
         });
-        let leaders = [&origins[weighted.origin], before];
+        // Those without relevances that read as many inputs a node: of the others one may have been lucky with these very rows.
+        let leaders = [&origins[weighted.origin], best(origins).unwrap_or(before)];
         let helps = better
             && (self.judge() == Judge::Residuals
                 || self.helps_others(leaders, sizes, ridges, rounds)?);

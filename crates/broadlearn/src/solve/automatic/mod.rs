@@ -73,6 +73,8 @@ const CLEARLY_WORSE: f64 = 2.5;
 const NO_DIFFERENCE: f64 = 0.03;
 /// A model that believes all rows must be better by this many standard errors to be believed.
 const CLEARLY_BETTER: f64 = 2.0;
+/// A setting predicts hard rows as well as the best does if it is not worse by more than this many.
+const AS_ABLE: f64 = 1.0;
 /// A wider kernel is preferred if it is not worse by more than this many standard errors: it believes
 /// more rows.
 const AS_GOOD: f64 = 0.5;
@@ -266,7 +268,9 @@ fn alike(residuals: &[f64], others: &[f64], weights: &[f64]) -> bool {
             <= NO_DIFFERENCE * median(residuals.iter().map(|e| e.abs()).collect())
 }
 
-/// The best setting, by squares cut off where rows seem wrong, or in full where these turn out to be real.
+/// The best setting, by squares cut off where rows seem wrong; where these turn out to be real, of the settings that predict
+/// them. (By squares in full such rows would be believed together with those that are wrong: most tables with
+/// a tail have both.)
 fn pick(
     y: MatRef<'_, f64>,
     racing: &[Path],
@@ -276,17 +280,51 @@ fn pick(
 ) -> Result<Chosen> {
     let settings = complete(racing, weights.len());
     let yardstick = yardstick(&settings, weights, judge, kernels.is_some());
-    let mut chosen = pick_by(&yardstick, &settings, kernels, weights)?;
-    if let (Some((kind, _)), Some(sigma)) = (kernels, chosen.sigma) {
-        let mut trust = chosen.squares.clone();
-        kind.at(sigma).weigh(&mut trust);
-        chosen = pick_by(&yardstick.trusting(&trust), &settings, kernels, weights)?;
-    }
+    let chosen = pick_trusting(&yardstick, &settings, kernels, weights)?;
     let single = y.ncols() == 1 && judge == Judge::Residuals;
     if single && kernels.is_some() && tail_is_real(&settings, &chosen, weights) {
-        return pick_by(&Yardstick::SQUARES, &settings, kernels, weights);
+        let able = able_settings(&settings, weights);
+        let chosen = pick_trusting(&yardstick, &able, kernels, weights)?;
+        let candidates = candidates(&chosen.yardstick, &settings, kernels, weights);
+        return Ok(Chosen { candidates, ..chosen });
     }
     Ok(chosen)
+}
+
+/// The settings that predict hard rows about as well as any does, but for a shift of all predictions.
+fn able_settings<'p>(settings: &[(&'p Path, usize)], weights: &[f64]) -> Vec<(&'p Path, usize)> {
+    let squares = |(path, kernel): &(&Path, usize)| shifted(&path.residuals[*kernel], weights);
+    let all: Vec<Vec<f64>> = settings.iter().map(squares).collect();
+    let mean = |squares: &Vec<f64>| Yardstick::SQUARES.mean(squares, weights);
+    let best = all.iter().min_by(|a, b| mean(a).total_cmp(&mean(b)));
+    let able = |squares: &Vec<f64>| {
+        best.is_some_and(|best| {
+            let (mean, error) = Yardstick::SQUARES.excess(squares, best, weights);
+            mean <= AS_ABLE * error
+        })
+    };
+    let able: Vec<bool> = all.iter().map(able).collect();
+    settings.iter().zip(able).filter(|(_, able)| *able).map(|(setting, _)| *setting).collect()
+}
+
+/// Squared residuals of predictions that are all shifted by the mean residual.
+fn shifted(residuals: &[f64], weights: &[f64]) -> Vec<f64> {
+    let (shift, _) = statistics::mean_and_deviation(residuals, Some(weights));
+    residuals.iter().map(|e| (e - shift).powi(2)).collect()
+}
+
+/// The best setting; the rows that it trusts then count in full, and settings are compared again.
+fn pick_trusting(
+    yardstick: &Yardstick,
+    settings: &[(&Path, usize)],
+    kernels: Option<(RobustLoss, &[f64])>,
+    weights: &[f64],
+) -> Result<Chosen> {
+    let chosen = pick_by(yardstick, settings, kernels, weights)?;
+    let (Some((kind, _)), Some(sigma)) = (kernels, chosen.sigma) else { return Ok(chosen) };
+    let mut trust = chosen.squares.clone();
+    kind.at(sigma).weigh(&mut trust);
+    pick_by(&yardstick.trusting(&trust), settings, kernels, weights)
 }
 
 /// Whether the rows beyond the cut are hard rather than wrong: whether a model that believes all rows
@@ -299,10 +337,25 @@ fn tail_is_real(settings: &[(&Path, usize)], chosen: &Chosen, weights: &[f64]) -
         .map(|(path, _)| (Yardstick::SQUARES.mean(&path.judged[0], weights), &path.judged[0]))
         .min_by(|a, b| a.0.total_cmp(&b.0));
     let Some((_, believing)) = believing else { return false };
-    let (shift, _) = statistics::mean_and_deviation(&chosen.residuals, Some(weights));
-    let shifted: Vec<f64> = chosen.residuals.iter().map(|e| (e - shift).powi(2)).collect();
+    let shifted = shifted(&chosen.residuals, weights);
     let (mean, error) = Yardstick::SQUARES.excess(&shifted, believing, weights);
     mean > CLEARLY_BETTER * error
+}
+
+/// Settings with their scores by this yardstick.
+fn candidates(
+    yardstick: &Yardstick,
+    settings: &[(&Path, usize)],
+    kernels: Option<(RobustLoss, &[f64])>,
+    weights: &[f64],
+) -> Vec<Candidate> {
+    let candidate = |&(path, kernel): &(&Path, usize)| Candidate {
+        ridge: path.ridge,
+        sigma: kernels.map(|(_, kernels)| kernels[kernel]),
+        start: kernels.map(|_| path.start),
+        score: yardstick.mean(&path.judged[kernel], weights),
+    };
+    settings.iter().map(candidate).collect()
 }
 
 /// The setting with the widest kernel among those that are as good as the best by this yardstick.
@@ -312,15 +365,7 @@ fn pick_by(
     kernels: Option<(RobustLoss, &[f64])>,
     weights: &[f64],
 ) -> Result<Chosen> {
-    let candidates: Vec<Candidate> = settings
-        .iter()
-        .map(|&(path, kernel)| Candidate {
-            ridge: path.ridge,
-            sigma: kernels.map(|(_, kernels)| kernels[kernel]),
-            start: kernels.map(|_| path.start),
-            score: yardstick.mean(&path.judged[kernel], weights),
-        })
-        .collect();
+    let candidates = candidates(yardstick, settings, kernels, weights);
     let finite = (0..settings.len()).filter(|&index| candidates[index].score.is_finite());
     // Not more rows can be wrong than right: a kernel that hardly believes any has lost its way.
     let (sound, lost): (Vec<usize>, Vec<usize>) = finite.partition(|&index| {
@@ -401,6 +446,36 @@ mod tests {
         drop_out(&mut racing, &[1.0; 5], Judge::Residuals, true);
         let left: Vec<(f64, Start)> = racing.iter().map(|path| (path.ridge, path.start)).collect();
         assert_eq!(left, [(10.0, Start::L1), (100.0, Start::L1)]);
+    }
+
+    #[test]
+    fn where_rows_are_hard_and_others_wrong_neither_all_are_believed_nor_only_the_easy_ones() {
+        // Of ten rows seven are easy, one is hard and two are wrong, all to the same side.
+        let noise = |i: usize| 0.1 * ((i * 7919 % 1009) as f64 / 504.0 - 1.0);
+        let wrong = |i: usize| 6.0 + (i * 7 % 13) as f64;
+        let residuals = |easy: f64, hard: f64, shift: f64| -> Vec<f64> {
+            let residual = |i: usize| match i % 10 {
+                0 | 5 => wrong(i) - shift,
+                3 => hard * (1 + i % 3) as f64 + noise(i) - shift,
+                _ => easy * noise(i) - shift,
+            };
+            (0..1000).map(residual).collect()
+        };
+        // One that believes all rows, one that has learnt the hard rows but not the wrong ones, one that knows the easy ones best.
+        let [all, able, easy] = [(1.0, 0.0, 2.4), (1.0, 0.0, 0.0), (0.9, 5.0, 0.0)]
+            .map(|(easy, hard, shift)| residuals(easy, hard, shift));
+        let mut long = path(1.0, Start::L1, &all);
+        for residuals in [able, easy] {
+            long.judged.push(residuals.iter().map(|e| e * e).collect());
+            long.residuals.push(residuals);
+        }
+        let y = faer::Mat::from_fn(1000, 1, |i, _| i as f64);
+        let kernels = [30.0, 1.0, 0.3];
+        let kernels = Some((RobustLoss::default(), kernels.as_slice()));
+        let chosen = pick(y.as_ref(), &[long], kernels, &[1.0; 1000], Judge::Residuals);
+        let chosen = chosen.expect("a choice");
+        assert_eq!(chosen.sigma, Some(1.0));
+        assert_eq!(chosen.candidates.len(), 3);
     }
 
     #[test]
