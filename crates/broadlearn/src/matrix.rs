@@ -1,7 +1,7 @@
 //! Matrices from outside: `faer` and `ndarray`, borrowed where the layout allows.
 
 use faer::{Mat, MatRef};
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 
 /// A matrix of numbers, one row per sample: a view where possible, a copy where not.
 pub enum Matrix<'a> {
@@ -30,6 +30,8 @@ impl Matrix<'_> {
 /// assert_eq!(matrix.as_ref()[(2, 0)], 5.0);
 /// let transposed = array.t().into_matrix();
 /// assert_eq!(transposed.as_ref()[(0, 2)], 5.0);
+/// let target = vec![1.0, 2.0, 3.0]; // one number per sample is one column
+/// assert_eq!((&target).into_matrix().as_ref().shape(), (3, 1));
 /// ```
 pub trait IntoMatrix<'a> {
     /// The matrix, without a copy if the memory is laid out by rows or by columns.
@@ -62,6 +64,30 @@ impl<'a> IntoMatrix<'a> for ArrayView2<'a, f64> {
 }
 
 impl<'a> IntoMatrix<'a> for &'a Array2<f64> {
+    fn into_matrix(self) -> Matrix<'a> {
+        self.view().into_matrix()
+    }
+}
+
+impl<'a> IntoMatrix<'a> for &'a [f64] {
+    fn into_matrix(self) -> Matrix<'a> {
+        Matrix::View(MatRef::from_column_major_slice(self, self.len(), 1))
+    }
+}
+
+impl<'a> IntoMatrix<'a> for &'a Vec<f64> {
+    fn into_matrix(self) -> Matrix<'a> {
+        self.as_slice().into_matrix()
+    }
+}
+
+impl<'a> IntoMatrix<'a> for ArrayView1<'a, f64> {
+    fn into_matrix(self) -> Matrix<'a> {
+        self.insert_axis(Axis(1)).into_matrix()
+    }
+}
+
+impl<'a> IntoMatrix<'a> for &'a Array1<f64> {
     fn into_matrix(self) -> Matrix<'a> {
         self.view().into_matrix()
     }

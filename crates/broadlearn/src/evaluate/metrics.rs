@@ -3,6 +3,7 @@
 use crate::data::{TargetSchema, Targets};
 use crate::error::{Error, Result};
 use crate::model::Predictions;
+use crate::preprocess::statistics;
 use serde::Serialize;
 
 /// How good predictions were.
@@ -20,6 +21,12 @@ pub enum Metrics {
         /// 1 - squared error / squared deviation from the mean, averaged over the targets; `None`
         /// where all targets are the same.
         r2: Option<f64>,
+        /// Half of the absolute errors, over all targets, are not larger: a few wild rows do not matter to it. Of more than
+        /// 65 536 of them, of some that lie evenly among them.
+        median_error: f64,
+        /// For every target by itself, if there are several.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        targets: Vec<TargetScore>,
     },
     /// Of a classification.
     Classification {
@@ -36,6 +43,19 @@ pub enum Metrics {
         #[serde(skip)]
         confusion: Vec<Vec<u64>>,
     },
+}
+
+/// How good the predictions of one target of several were.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TargetScore {
+    /// Its column.
+    pub name: String,
+    /// The root of the mean squared error.
+    pub rmse: f64,
+    /// The mean absolute error.
+    pub mae: f64,
+    /// 1 - squared error / squared deviation from the mean; `None` where all targets are the same.
+    pub r2: Option<f64>,
 }
 
 /// Gathers what metrics need.
@@ -61,7 +81,11 @@ pub struct Scorer {
 enum Kind {
     /// For every target: weighted sums of squared and absolute errors, and of y - origin and its
     /// square, where the origin is the first target met.
-    Regression(Vec<Sums>),
+    Regression {
+        names: Vec<String>,
+        sums: Vec<Sums>,
+        sizes: Sizes,
+    },
     Classification {
         confusion: Vec<Vec<u64>>,
         weighted: Vec<Vec<f64>>,
@@ -78,12 +102,58 @@ struct Sums {
     second: f64,
 }
 
+impl Sums {
+    /// 1 - squared error / squared deviation from the mean, for rows of this weight in all.
+    fn r2(&self, weight: f64) -> Option<f64> {
+        let spread = self.second - self.first * self.first / weight;
+        (spread > 0.0).then(|| 1.0 - self.squared / spread)
+    }
+}
+
+/// Absolute errors with their weights: all of them, or every second, fourth, ... once they are many.
+#[derive(Default)]
+struct Sizes {
+    kept: Vec<(f64, f64)>,
+    seen: usize,
+    doublings: u32,
+}
+
+impl Sizes {
+    const MOST: usize = 1 << 16;
+
+    fn add(&mut self, size: f64, weight: f64) {
+        if self.seen.trailing_zeros() >= self.doublings {
+            if self.kept.len() == Self::MOST {
+                let mut place = 0;
+                self.kept.retain(|_| {
+                    place += 1;
+                    place % 2 == 1
+                });
+                self.doublings += 1;
+            }
+            if self.seen.trailing_zeros() >= self.doublings {
+                self.kept.push((size, weight));
+            }
+        }
+        self.seen += 1;
+    }
+
+    fn median(&self) -> Option<f64> {
+        let (sizes, weights): (Vec<f64>, Vec<f64>) = self.kept.iter().copied().unzip();
+        statistics::median(&sizes, Some(&weights))
+    }
+}
+
 impl Scorer {
     /// For predictions of this target.
     pub fn new(target: &TargetSchema) -> Self {
         let outputs = target.outputs();
         let kind = match target {
-            TargetSchema::Regression { .. } => Kind::Regression(vec![Sums::default(); outputs]),
+            TargetSchema::Regression { names } => Kind::Regression {
+                names: names.clone(),
+                sums: vec![Sums::default(); outputs],
+                sizes: Sizes::default(),
+            },
             TargetSchema::Classification { .. } => Kind::Classification {
                 confusion: vec![vec![0; outputs]; outputs],
                 weighted: vec![vec![0.0; outputs]; outputs],
@@ -113,7 +183,9 @@ impl Scorer {
             return Err(mismatch());
         }
         match (&mut self.kind, targets) {
-            (Kind::Regression(sums), Targets::Values(y)) if y.ncols() == sums.len() => {
+            (Kind::Regression { sums, sizes, .. }, Targets::Values(y))
+                if y.ncols() == sums.len() =>
+            {
                 let f = predictions.values();
                 for (j, sums) in sums.iter_mut().enumerate() {
                     for i in 0..rows {
@@ -121,6 +193,7 @@ impl Scorer {
                         let (error, deviation) = (y[(i, j)] - f[(i, j)], y[(i, j)] - origin);
                         sums.squared += weight(i) * error * error;
                         sums.absolute += weight(i) * error.abs();
+                        sizes.add(error.abs(), weight(i));
                         sums.first += weight(i) * deviation;
                         sums.second += weight(i) * deviation * deviation;
                     }
@@ -155,20 +228,25 @@ impl Scorer {
             return Err(Error::data("no rows to score").expected("at least one row that counts"));
         }
         match &self.kind {
-            Kind::Regression(sums) => {
-                let mean = |value: &dyn Fn(&Sums) -> f64| {
-                    sums.iter().map(value).sum::<f64>() / (self.weight * sums.len() as f64)
+            Kind::Regression { names, sums, sizes } => {
+                let score = |(name, sums): (&String, &Sums)| TargetScore {
+                    name: name.clone(),
+                    rmse: (sums.squared / self.weight).sqrt(),
+                    mae: sums.absolute / self.weight,
+                    r2: sums.r2(self.weight),
                 };
-                let r2 = |sums: &Sums| {
-                    let spread = sums.second - sums.first * sums.first / self.weight;
-                    (spread > 0.0).then(|| 1.0 - sums.squared / spread)
+                let targets: Vec<TargetScore> = names.iter().zip(sums).map(score).collect();
+                let mean = |value: &dyn Fn(&TargetScore) -> f64| {
+                    targets.iter().map(value).sum::<f64>() / targets.len() as f64
                 };
-                let r2: Option<Vec<f64>> = sums.iter().map(r2).collect();
+                let known = targets.iter().all(|target| target.r2.is_some());
                 Ok(Metrics::Regression {
                     n_rows: self.rows,
-                    rmse: mean(&|sums| sums.squared).sqrt(),
-                    mae: mean(&|sums| sums.absolute),
-                    r2: r2.map(|all| all.iter().sum::<f64>() / all.len() as f64),
+                    rmse: mean(&|target| target.rmse * target.rmse).sqrt(),
+                    mae: mean(&|target| target.mae),
+                    r2: known.then(|| mean(&|target| target.r2.unwrap_or_default())),
+                    median_error: sizes.median().unwrap_or(f64::NAN),
+                    targets: if targets.len() > 1 { targets } else { Vec::new() },
                 })
             }
             Kind::Classification { confusion, weighted, log_loss } => {
@@ -194,4 +272,33 @@ fn macro_f1(confusion: &[Vec<f64>]) -> f64 {
         })
         .collect();
     scores.iter().sum::<f64>() / scores.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_many_errors_is_that_of_some_which_lie_evenly_among_them() {
+        let mut sizes = Sizes::default();
+        assert_eq!(sizes.median(), None);
+        // 0, 1, 2, ... in an order that has nothing to do with powers of two.
+        let count = 1_000_003_u64;
+        for place in 0..count {
+            sizes.add((place * 7919 % count) as f64, 1.0);
+        }
+        assert!(sizes.kept.len() <= Sizes::MOST);
+        let median = sizes.median().unwrap() / count as f64;
+        assert!((median - 0.5).abs() < 0.01, "{median}");
+    }
+
+    #[test]
+    fn a_few_errors_are_all_kept() {
+        let mut sizes = Sizes::default();
+        for (size, weight) in [(5.0, 1.0), (1.0, 1.0), (2.0, 3.0)] {
+            sizes.add(size, weight);
+        }
+        // 1, 2, 2, 2, 5.
+        assert_eq!(sizes.median(), Some(2.0));
+    }
 }

@@ -68,6 +68,11 @@ impl Recipe {
         }
     }
 
+    /// Whether its features come in groups, of which there may be more or fewer.
+    pub fn has_feature_groups(self) -> bool {
+        matches!(self.network().features, Features::Groups { .. } | Features::Fuzzy { .. })
+    }
+
     /// The network of this recipe, with its default sizes.
     pub fn network(self) -> Network {
         let groups = |fine_tuned| Features::Groups {

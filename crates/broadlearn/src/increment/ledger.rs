@@ -152,7 +152,7 @@ impl Index<'_> {
         let mut weight = |fingerprint: u64| {
             let start = order.partition_point(|&place| print(place) < fingerprint);
             let rest = &order[start..];
-            let count = rest.iter().take_while(|&&place| print(place) == fingerprint).count();
+            let count = rest.partition_point(|&place| print(place) == fingerprint);
             let before = found.get_mut(start).filter(|before| (**before as usize) < count)?;
             *before += 1;
             let place = rest[count - *before as usize];

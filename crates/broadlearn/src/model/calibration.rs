@@ -173,6 +173,8 @@ impl Model {
         if self.first().knowledge.is_none() || self.report().ridge.is_none() {
             return Ok(self);
         }
+        let kept = Kept::new(rows);
+        let rows = kept.rows();
         let affordable = AFFORDABLE / (self.map().width() as f64).powi(2);
         let most = (affordable as usize).clamp(ENOUGH_ROWS, MOST_ROWS);
         let every = rows.x.nrows().div_ceil(most).max(1);

@@ -178,11 +178,9 @@ pub(super) fn read(input: &mut impl Read, length: u64) -> Result<Contents> {
     input.read_exact(&mut size).map_err(truncated)?;
     let header_length = u64::from_le_bytes(size);
     if !(2..=MAX_HEADER).contains(&header_length) || header_length > length.saturating_sub(8) {
-        return Err(Error::model(format!(
-            "a header of {header_length} bytes in a file of {length}"
-        ))
-        .expected("a broadlearn model")
-        .advice("check the file's name; if it was a model, it was cut off or damaged"));
+        return Err(Error::model("a file that does not begin as a model does")
+            .expected("a broadlearn model")
+            .advice("check the name, and the order of MODEL and DATA; if it was a model, it was cut off or damaged"));
     }
     let mut header_bytes = vec![0; header_length as usize];
     input.read_exact(&mut header_bytes).map_err(truncated)?;

@@ -101,7 +101,8 @@ impl Model {
     ///
     /// # Errors
     /// `CannotCreate` or `Io`; what was at `path` is then still there.
-    pub fn save(&self, path: &Path) -> Result<()> {
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
         self.check_numbers()?;
         let failed = |error: io::Error| {
             let full = matches!(
@@ -169,7 +170,8 @@ impl Model {
     ///
     /// # Errors
     /// `NoInput` or `Io`, or `Model` if the file is not a sound model of this version.
-    pub fn load(path: &Path) -> Result<Self> {
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
         let name = path.display().to_string();
         let file = File::open(path).map_err(|error| Error::no_input(path, error))?;
         let metadata = file.metadata().map_err(|error| Error::no_input(path, error))?;

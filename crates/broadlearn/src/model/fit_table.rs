@@ -280,14 +280,14 @@ impl CheckedSettings {
             )?;
             check_not_vanished(&[sums.most], loss)?;
             let mut change = 0.0_f64;
-            let mut size = 0.0;
+            // The objective is that of the first network, as the losses are.
+            let size = candidates.first().map_or(0.0, |first| squared_norm(first.judge.as_ref()));
             for candidate in &mut candidates {
                 let (r, par) = (candidate.equations.r().to_owned(), parallelism());
                 let factor = Factor::new(r, ridge, par)?;
                 let w = factor.solve(candidate.equations.p(), par);
                 let difference: Mat<f64> = &w - &candidate.judge;
                 change = change.max(factor.norm(difference.as_ref()) / factor.norm(w.as_ref()));
-                size = squared_norm(candidate.judge.as_ref());
                 (candidate.w, candidate.factor) = (w, Some(factor));
             }
             report.downweighted = sums.low / sums.user;

@@ -26,7 +26,13 @@ impl Model {
         rows: Labelled<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<Self> {
-        self.map_members(observer, |member, observer| member.grow(growth, rows, observer))
+        let grown =
+            self.map_members(observer, |member, observer| member.grow(growth, rows, observer))?;
+        // Rows that are off the record cannot be left out: what was known of errors has to do.
+        match grown.first().knowledge.as_ref().is_some_and(Knowledge::is_complete) {
+            true => grown.calibrated(rows, observer),
+            false => Ok(grown),
+        }
     }
 }
 

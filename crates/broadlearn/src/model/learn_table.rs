@@ -114,6 +114,8 @@ impl Intake<'_> {
             return Err(Error::data("no rows").at(&name).expected("at least one row").into());
         }
         if let Some(samples) = first {
+            // `see` may refuse what the model has learnt then.
+            self.keep_original();
             let learnt = self.model.learn((&samples).into(), self.learning, observer);
             let learnt = learnt.map_err(|error| about(error, 0))?;
             see(&samples, &learnt)?;

@@ -66,7 +66,7 @@ impl Member {
             Some("categories, classes or medians (each was fitted on its own rows)")
         } else if self.settings.seed != other.settings.seed {
             Some("seed")
-        } else if self.settings != other.settings {
+        } else if !self.settings.agrees_with(&other.settings) {
             Some("settings")
         } else if self.input_scaler != other.input_scaler
             || self.target_scaler != other.target_scaler

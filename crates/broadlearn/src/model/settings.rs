@@ -341,7 +341,9 @@ impl Settings {
         self
     }
 
-    /// A robust loss in place of correntropy, with the kernel size as it was set.
+    /// A robust loss in place of correntropy, with the kernel size as it was set; in place of
+    /// [`least_absolute`](Self::least_absolute) or [`huber_weights`](Self::huber_weights), which have none, with one that
+    /// is chosen.
     ///
     /// ```
     /// use broadlearn::{Settings, faer::Mat, solve::RobustLoss};
@@ -353,22 +355,23 @@ impl Settings {
     /// ```
     #[must_use]
     pub fn loss(mut self, kind: RobustLoss) -> Self {
-        let sigma = match self.criterion {
-            Criterion::Squared => None,
-            Criterion::Robust { sigma, .. } => sigma,
+        let sigma = match (self.criterion, self.procedure) {
+            (Criterion::Robust { sigma, .. }, Procedure::FixedPoint) => sigma,
+            _ => None,
         };
         self.criterion = Criterion::Robust { kind, sigma };
         self.procedure = Procedure::FixedPoint;
         self
     }
 
-    /// The kernel size of the robust loss; correntropy if none was set.
+    /// The kernel size of the robust loss; correntropy if none was set, or if it was one without a kernel.
     #[must_use]
     pub fn sigma(mut self, sigma: f64) -> Self {
-        let kind = match self.criterion {
-            Criterion::Squared => RobustLoss::default(),
-            Criterion::Robust { kind, .. } => kind,
+        let kind = match (self.criterion, self.procedure) {
+            (Criterion::Robust { kind, .. }, Procedure::FixedPoint) => kind,
+            _ => RobustLoss::default(),
         };
+        self.procedure = Procedure::FixedPoint;
         self.criterion = Criterion::Robust { kind, sigma: Some(sigma) };
         self
     }
@@ -649,6 +652,12 @@ impl CheckedSettings {
                 .expected("a scaling of columns, which can be undone"));
         }
         Ok(())
+    }
+
+    /// Whether these are the settings of the same model: how a fit goes about it does not matter, and no file tells.
+    pub(crate) fn agrees_with(&self, other: &Self) -> bool {
+        let Self { open, budget, solver, memory, .. } = self.clone();
+        *self == Self { open, budget, solver, memory, ..other.clone() }
     }
 
     /// The recipe that the defaults came from.

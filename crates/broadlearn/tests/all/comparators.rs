@@ -300,3 +300,15 @@ fn the_time_step_of_recurrent_nodes_must_divide_the_inputs() {
     let error = model(3).unwrap_err();
     assert!(error.to_string().contains("time_step"), "{error}");
 }
+
+#[test]
+fn a_kernel_asked_for_after_a_published_relative_is_that_of_the_fixed_point() {
+    let settings = || Settings::recipe(Recipe::Elm).enhancement_nodes(15).ridge(0.1);
+    let x = Mat::from_fn(40, 2, |i, j| ((3 * i + j) as f64).sin());
+    let y = Mat::from_fn(40, 1, |i, _| x[(i, 0)] * x[(i, 1)]);
+    let weights =
+        |settings: Settings| settings.fit_regression(&x, &y).unwrap().weights().to_owned();
+    let expected = weights(settings().sigma(0.7));
+    assert_eq!(weights(settings().least_absolute(5).sigma(0.7)), expected);
+    assert_eq!(weights(settings().huber_weights(1.0, 2).sigma(0.7)), expected);
+}

@@ -9,7 +9,7 @@ use broadlearn::faer::Mat;
 use broadlearn::features::draw::{Purpose, Stream};
 use broadlearn::features::{Growth, Recipe};
 use broadlearn::increment::Route;
-use broadlearn::model::{Labelled, Learning, Refinement};
+use broadlearn::model::{Labelled, Learning, Refinement, Region};
 use broadlearn::preprocess::Scaling;
 use broadlearn::solve::Start;
 use broadlearn::{Category, Model, Result, Settings, unobserved};
@@ -631,6 +631,41 @@ fn quarantine_keeps_a_poisoned_stream_from_doing_harm() {
 }
 
 /// What must be refused, and must leave the model as it was.
+#[test]
+fn a_grown_model_is_calibrated_anew() {
+    let x = Mat::from_fn(300, 1, |i, _| i as f64 / 50.0);
+    let targets = Targets::Values(Mat::from_fn(300, 1, |i, _| (2.0 * x[(i, 0)]).sin()));
+    let settings = Settings::new().gain(2.0).enhancement_nodes(2).squared().ridge(1e-6);
+    let model = fit(settings, &x, &targets, None, crate::support::schema(1, &targets, 1)).unwrap();
+    let growth = Growth { enhancement_nodes: 60, ..Growth::default() };
+    let grown = model.grow(growth, labelled(&x, &targets), &mut unobserved).unwrap();
+    // Two nodes cannot follow a sine over two periods, sixty can.
+    let width = |model: &Model| {
+        let Region::HalfWidths(half) = model.region(0.9).unwrap() else { unreachable!() };
+        2.0 * half[0]
+    };
+    assert!(width(&model) > 0.5, "{}", width(&model));
+    assert!(width(&grown) < 0.05, "{}", width(&grown));
+}
+
+#[test]
+fn shards_of_a_fit_that_went_about_it_in_another_way_are_merged() {
+    let problem = Problem { rows: 60, ..example() };
+    let (x, targets) = (problem.x(), problem.targets());
+    let half = |from: usize| {
+        let rows: Vec<usize> = (from..from + 30).collect();
+        (rows_of(&x, &rows), targets_of(&targets, &rows))
+    };
+    let (x1, t1) = half(0);
+    let (x2, t2) = half(30);
+    let settings = problem.settings().ridge(0.1).sigma(1.0).memory(1 << 30);
+    let model = fit(settings, &x1, &t1, None, problem.schema()).unwrap();
+    // A file does not say how much memory there was.
+    let loaded = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    let sibling = loaded.sibling(labelled(&x2, &t2), &mut unobserved).unwrap();
+    assert_eq!(Model::merge(&[&model, &sibling]).unwrap().rows(), 60);
+}
+
 #[test]
 fn what_cannot_be_learnt_is_refused_and_changes_nothing() {
     let problem = example();

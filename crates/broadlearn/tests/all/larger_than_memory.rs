@@ -353,3 +353,17 @@ fn held_out_rows_are_neither_learnt_nor_looked_at() {
     let rows = held_out.read_to_end(&mut unobserved).unwrap();
     assert_eq!(rows.len() as u64 + model.rows(), ROWS as u64);
 }
+
+#[test]
+fn few_rows_that_are_refused_when_seen_leave_a_model_as_it_was() {
+    let (first, _) = beginning(400);
+    let (few, _) = beginning(4);
+    let (mut model, _) = in_memory(&first, &roles("y", "class", false), settings().squared());
+    let before = model.to_bytes().unwrap();
+    let schema = model.schema().clone();
+    let mut blocks = SchemaReader::new(reader(&few).unwrap(), &schema, true, false).unwrap();
+    let see = &mut |_: &Samples, _: &broadlearn::model::Learnt| Err(Error::data("a full disk"));
+    let error = model.learn_table(&mut blocks, Learning::default(), &mut unobserved, see);
+    assert!(error.unwrap_err().to_string().contains("a full disk"));
+    assert!(model.to_bytes().unwrap() == before);
+}

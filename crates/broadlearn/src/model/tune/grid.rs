@@ -7,8 +7,8 @@ use crate::solve::automatic::RIDGES;
 use crate::solve::{Loss, RobustLoss};
 use serde::{Deserialize, Serialize};
 
-/// The values that are tried, all of them with all others. What a recipe does not have is left out for
-/// it: `rich` has no feature groups, the others have no gain and read all inputs.
+/// The values that are tried, all of them with all others. What a recipe does not have is left out for it: `rich` has no
+/// feature groups, those with feature groups have no gain, and only the nodes of `rich` may read some of the inputs.
 ///
 /// ```
 /// use broadlearn::model::tune::Grid;
@@ -25,9 +25,9 @@ pub struct Grid {
     pub feature_nodes: Vec<usize>,
     /// Numbers of enhancement nodes, N_e.
     pub enhancement_nodes: Vec<usize>,
-    /// Sizes of the random weights of the recipe `rich`.
+    /// Sizes of the random weights, for recipes that have a gain.
     pub gains: Vec<f64>,
-    /// How many inputs a node of it reads; `None` for all.
+    /// How many inputs a node of the recipe `rich` reads; `None` for all.
     pub fan_ins: Vec<Option<usize>>,
     /// Ridges gamma.
     pub ridges: Vec<f64>,
@@ -73,8 +73,8 @@ impl Grid {
         let mut networks = Vec::new();
         for &recipe in &self.recipes {
             let network = recipe.network();
-            match network.features {
-                Features::Groups { .. } | Features::Fuzzy { .. } => {
+            match recipe.has_feature_groups() {
+                true => {
                     for &nodes in &self.feature_nodes {
                         networks.extend(self.feature_groups.iter().map(|&groups| Network {
                             recipe,
@@ -85,12 +85,15 @@ impl Grid {
                         }));
                     }
                 }
-                _ => {
-                    let (gains, fan_ins) = match network.enhancement.gain {
-                        Some(_) => (self.gains.iter().copied().map(Some).collect(), &self.fan_ins),
-                        None => (vec![None], &Vec::new()),
+                false => {
+                    let gains = match network.enhancement.gain {
+                        Some(_) => self.gains.iter().copied().map(Some).collect(),
+                        None => vec![None],
                     };
-                    let fan_ins = if fan_ins.is_empty() { &[None][..] } else { fan_ins };
+                    let fan_ins = match (recipe, self.fan_ins.as_slice()) {
+                        (Recipe::Rich, fan_ins @ [_, ..]) => fan_ins,
+                        _ => &[None],
+                    };
                     for gain in gains {
                         networks.extend(fan_ins.iter().map(|&fan_in| Network {
                             recipe,
@@ -119,9 +122,7 @@ impl Grid {
 
     /// The grid in order and without repetitions, if all of it makes sense.
     pub(super) fn checked(&self, loss: Option<RobustLoss>) -> Result<Self> {
-        let grouped = |recipe: &Recipe| {
-            matches!(recipe.network().features, Features::Groups { .. } | Features::Fuzzy { .. })
-        };
+        let grouped = |recipe: &Recipe| recipe.has_feature_groups();
         let gained = |recipe: &Recipe| recipe.network().enhancement.gain.is_some();
         let with_groups = self.recipes.iter().any(grouped);
         let with_gain = self.recipes.iter().any(gained);

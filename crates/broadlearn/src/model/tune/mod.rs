@@ -237,10 +237,11 @@ impl Tuning {
         Ok(())
     }
 
-    /// What tells searches apart: rows, grid, and how they are judged.
+    /// What tells searches apart: task, rows, grid, and how they are judged.
     fn key(&self, rows: Labelled<'_>) -> Result<String> {
         let mut hash = Sha256::new();
-        let what = (&self.grid, self.validation, self.loss, self.seed);
+        let is_classification = matches!(rows.targets, Targets::Classes(_));
+        let what = (is_classification, &self.grid, self.validation, self.loss, self.seed);
         let what = serde_json::to_vec(&what)
             .map_err(|error| Error::setting("grid", "what JSON cannot hold").caused_by(error))?;
         hash.update(what);
