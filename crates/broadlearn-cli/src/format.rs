@@ -72,10 +72,11 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
 pub(crate) fn metrics(metrics: &Metrics) -> Vec<Vec<String>> {
     let row = |name: &str, value: String| vec![name.to_owned(), value];
     match metrics {
-        Metrics::Regression { n_rows, rmse, mae, r2 } => vec![
+        Metrics::Regression { n_rows, rmse, mae, r2, median_error, .. } => vec![
             row("rows", count(*n_rows)),
             row("RMSE", number(*rmse)),
             row("MAE", number(*mae)),
+            row("median error", number(*median_error)),
             row("R2", r2.map_or("-".into(), number)),
         ],
         Metrics::Classification { n_rows, accuracy, macro_f1, log_loss, .. } => vec![
@@ -84,6 +85,33 @@ pub(crate) fn metrics(metrics: &Metrics) -> Vec<Vec<String>> {
             row("macro F1", number(*macro_f1)),
             row("log loss", number(*log_loss)),
         ],
+    }
+}
+
+/// The metrics of every target by itself, if there are several.
+pub(crate) fn targets(metrics: &Metrics) -> Vec<Vec<String>> {
+    let Metrics::Regression { targets, .. } = metrics else { return Vec::new() };
+    if targets.is_empty() {
+        return Vec::new();
+    }
+    let head = ["target", "RMSE", "MAE", "R2"].map(str::to_owned).to_vec();
+    let rows = targets.iter().map(|target| {
+        let r2 = target.r2.map_or("-".into(), number);
+        vec![target.name.clone(), number(target.rmse), number(target.mae), r2]
+    });
+    std::iter::once(head).chain(rows).collect()
+}
+
+/// Errors of normal size have a root mean square of 1.5 medians; beyond this many, few rows decide it.
+const WILD: f64 = 8.0;
+
+/// What to make of metrics that few rows with large errors decide.
+pub(crate) fn remark(metrics: &Metrics) -> Option<&'static str> {
+    match metrics {
+        Metrics::Regression { rmse, median_error, .. } if *rmse > WILD * median_error => Some(
+            "A few rows with large errors decide RMSE and R2; if their targets may be wrong, the median error says more.",
+        ),
+        _ => None,
     }
 }
 

@@ -54,6 +54,16 @@ impl Output {
         result.map_err(|error| Fault::writing(&self.place(), error))
     }
 
+    /// Hands on what was written so far.
+    pub(crate) fn flush(&mut self) -> Result<(), Fault> {
+        let result = match self {
+            Self::Stdout(out) => out.flush(),
+            Self::Direct(out, _) => out.flush(),
+            Self::Atomic(out, _) => out.flush(),
+        };
+        result.map_err(|error| Fault::writing(&self.place(), error))
+    }
+
     /// Completes the output and puts it in its place.
     pub(crate) fn finish(self) -> Result<(), Fault> {
         let place = self.place();

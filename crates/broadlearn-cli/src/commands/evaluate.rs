@@ -54,6 +54,14 @@ pub(crate) fn run(args: &EvaluateArgs, context: &Context) -> Result<(), Fault> {
 /// Metrics as text.
 pub(super) fn describe(metrics: &Metrics, target: &TargetSchema) -> String {
     let mut text = format::table(&format::metrics(metrics));
+    let targets = format::targets(metrics);
+    if !targets.is_empty() {
+        text.push('\n');
+        text.push_str(&format::table(&targets));
+    }
+    if let Some(remark) = format::remark(metrics) {
+        text.push_str(&format!("\n{remark}\n"));
+    }
     if let TargetSchema::Classification { classes, .. } = target {
         let confusion = format::confusion(metrics, classes);
         if !confusion.is_empty() {

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &FitArgs, context: &Context) -> Result<(), Fault> {
     // What can be known to fail is said before the work.
     output::check_places(
         std::iter::once(&args.model).chain(&args.report),
-        std::iter::once(&args.data).chain(&args.test),
+        std::iter::once(&args.data).chain(&args.test).chain(&args.like),
     )?;
     let test = args.test.as_deref().map(|path| args.table.open(path)).transpose()?;
     if let Some(path) = &args.like {

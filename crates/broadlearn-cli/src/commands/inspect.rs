@@ -141,7 +141,10 @@ pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
     if report.iterations > 0 || report.cross_fitted {
         line(
             "distrusted",
-            format!("{:.1} % of the rows have a weight below 0.5", 100.0 * report.downweighted),
+            format!(
+                "{:.1} % of the rows have a weight below 0.5",
+                100.0 * report.downweighted.max(0.0)
+            ),
         );
     }
     if let Ok(region) = model.region(0.9) {

@@ -72,7 +72,7 @@ impl LearnArgs {
 
 pub(crate) fn run(args: &LearnArgs, context: &Context) -> Result<(), Fault> {
     let others = [&args.model, &args.data].into_iter().chain(&args.update.out);
-    output::check_places(&args.quarantine_out, others)?;
+    output::check_places(args.quarantine_out.iter().chain(&args.stream.predictions), others)?;
     if args.stream.stream || args.data == Path::new("-") {
         return run_stream(args, context);
     }

@@ -75,7 +75,12 @@ pub(crate) fn run(args: &PredictArgs, context: &Context) -> Result<(), Fault> {
             .expected("a classifier")
             .into());
     }
-    let reader = args.table.open_for(&model, &args.data)?;
+    // What comes through a pipe is answered at once: its writer may wait for the answer.
+    let live = !super::fit::is_regular(&args.data);
+    let reader = match live {
+        true => args.table.open_stream(&model, &args.data)?,
+        false => args.table.open_for(&model, &args.data)?,
+    };
     let mut blocks = SchemaReader::new(reader, model.schema(), false, false)?;
     let region = args.interval.map(|level| model.region(level)).transpose()?;
     let novelty = args.novelty;
@@ -99,6 +104,9 @@ pub(crate) fn run(args: &PredictArgs, context: &Context) -> Result<(), Fault> {
         let predictions = predictor.predict(&block.x)?;
         writer.add(&predictions, novelty.as_deref(), rows == 0, &mut text);
         output.write(text.as_bytes())?;
+        if live {
+            output.flush()?;
+        }
         text.clear();
         rows += block.x.nrows() as u64;
         if predictions.fell_back() {

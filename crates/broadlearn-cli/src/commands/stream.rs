@@ -29,7 +29,7 @@ pub(crate) struct StreamArgs {
     batch: Option<u32>,
     /// Write the prediction for every row, made before it is learnt, here as CSV (- for stdout)
     #[arg(long, value_name = "FILE")]
-    predictions: Option<PathBuf>,
+    pub(super) predictions: Option<PathBuf>,
     /// Save the model after every N rows
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     snapshot_rows: Option<u64>,

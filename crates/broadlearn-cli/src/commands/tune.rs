@@ -325,20 +325,26 @@ impl TuneArgs {
             grid.fan_ins.clone_from(values);
         }
         let rich = grid.recipes.contains(&Recipe::Rich);
-        let grouped = grid.recipes.iter().any(|recipe| *recipe != Recipe::Rich);
-        if rich && grid.gains.is_empty() {
+        let gained = grid.recipes.iter().any(|recipe| recipe.network().enhancement.gain.is_some());
+        let grouped = grid.recipes.iter().any(|recipe| recipe.has_feature_groups());
+        if gained && grid.gains.is_empty() {
             grid.gains = Grid::usual().gains;
         }
         for (given, meant, option, recipes) in [
-            (self.gains.is_some(), rich, "gains", "rich"),
+            (self.gains.is_some(), gained, "gains", "rich, convolution or recurrent"),
             (self.fan_ins.is_some(), rich, "fan-ins", "rich"),
             (
                 self.feature_groups.is_some(),
                 grouped,
                 "feature-groups",
-                "classic, unscaled or plain",
+                "classic, unscaled, plain or fuzzy",
             ),
-            (self.feature_nodes.is_some(), grouped, "feature-nodes", "classic, unscaled or plain"),
+            (
+                self.feature_nodes.is_some(),
+                grouped,
+                "feature-nodes",
+                "classic, unscaled, plain or fuzzy",
+            ),
         ] {
             if given && !meant {
                 return Err(Error::setting(option, "values that no recipe of the grid has")

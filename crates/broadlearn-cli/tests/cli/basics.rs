@@ -565,3 +565,74 @@ fn the_budget_and_a_constant_target() {
     assert!(error.stderr.contains("in every row"), "{}", error.stderr);
     assert!(!bench.path("constant.broad").exists());
 }
+
+#[test]
+fn what_comes_through_a_pipe_is_answered_at_once() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Command, Stdio};
+    let bench = Bench::new();
+    bench.fit();
+    let expected = bench.run("predict ok.broad ok.csv").ok();
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin("broadlearn"))
+        .args(["predict", "ok.broad", "-"])
+        .current_dir(bench.folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut questions = child.stdin.take().unwrap();
+    let mut answers =
+        BufReader::new(child.stdout.take().unwrap()).lines().map(|line| line.unwrap());
+    // The next row is written only when the answer to the last one is there.
+    for (line, expected) in bench.read("ok.csv").lines().zip(expected.lines()).take(5) {
+        writeln!(questions, "{line}").unwrap();
+        if expected != "y" {
+            let answer = answers.find(|answer| answer != "y").unwrap();
+            let [answer, expected] = [&answer, expected].map(|cell| cell.parse::<f64>().unwrap());
+            assert!((answer - expected).abs() < 1e-9 * expected.abs(), "{answer} {expected}");
+        }
+    }
+    drop(questions);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn metrics_say_when_a_few_rows_decide_them_and_name_every_target() {
+    let bench = Bench::new();
+    bench.fit();
+    let table = bench.read("ok.csv");
+    let plain = bench.run("evaluate ok.broad ok.csv").ok();
+    assert!(plain.contains("median error") && !plain.contains("A few rows"), "{plain}");
+    bench.write("wild.csv", &format!("{table}1,1,red,1e9\n"));
+    let wild = bench.run("evaluate ok.broad wild.csv");
+    assert!(wild.ok().contains("A few rows with large errors decide RMSE and R2"));
+
+    bench.run("fit ok.csv --target y --target a --ridge 1e-3 --sigma 1 --model two.broad").ok();
+    let scores = bench.run("evaluate two.broad ok.csv --json").json();
+    let targets = scores["targets"].as_array().unwrap();
+    assert_eq!((&targets[0]["name"], &targets[1]["name"]), (&"y".into(), &"a".into()));
+    let squares: f64 = targets.iter().map(|target| target["rmse"].as_f64().unwrap().powi(2)).sum();
+    let rmse = scores["rmse"].as_f64().unwrap();
+    assert!(((squares / 2.0).sqrt() - rmse).abs() < 1e-12 * rmse);
+}
+
+#[test]
+fn all_columns_without_values_are_named_together() {
+    let bench = Bench::new();
+    bench.write("empty.csv", "a,b,c,y\n1,,,2\n2,,,3\n3,,,5\n");
+    let fit = bench.run("fit empty.csv --target y --model m.broad");
+    fit.fails(65, &["column `b`", "2 columns are like this", "--ignore \"b\" --ignore \"c\""]);
+    bench.assert_nothing_written();
+    bench.run("fit empty.csv --target z --model m.broad").fails(65, &["no column `z`"]);
+    bench.run("fit ok.csv --target color --model m.broad").fails(65, &["did you mean `colour`?"]);
+}
+
+#[test]
+fn a_table_in_place_of_a_model_is_told_as_such() {
+    let bench = Bench::new();
+    bench.fit();
+    bench.run("predict ok.csv ok.broad").fails(65, &["the order of MODEL and DATA"]);
+    bench.run("fit ok.csv --like ok.broad --model ok.broad").fails(2, &["ok.broad"]);
+    bench.run("learn ok.broad ok.csv --predictions ok.csv --stream").fails(2, &["ok.csv"]);
+}

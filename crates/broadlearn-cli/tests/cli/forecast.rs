@@ -192,3 +192,22 @@ fn wrong_arguments_leave_nothing_behind() {
     assert!(outcome.stderr.contains("a model of a table"), "{}", outcome.stderr);
     assert_eq!(bench.run("forecast --model ok.broad --seed 3").code, 2);
 }
+
+#[test]
+fn intervals_that_held_too_little_are_warned_of() {
+    let bench = Bench::new();
+    // A level that goes on to where no training row was.
+    let mut text = String::from("y\n");
+    for t in 0..260_u32 {
+        let _ = writeln!(text, "{}", f64::from(t).powf(1.8) / 40.0 + f64::from(t * 13 % 17) / 9.0);
+    }
+    bench.write("growing.csv", &text);
+    let forecast = |options: &str| {
+        let settings = "--column y --lags 3 --enhancement-nodes 20 --ridge 1e-3 --sigma 1";
+        bench.run(&format!("forecast growing.csv {settings} --evaluate 60 --horizon 5 {options}"))
+    };
+    let outcome = forecast("");
+    outcome.ok();
+    assert!(outcome.stderr.contains("too narrow"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("--difference 1"), "{}", outcome.stderr);
+}

@@ -164,3 +164,15 @@ fn a_mistake_in_an_argument_is_named() {
     bench.write("a.csv", "time,C3\n0,1\n0.1,2\n0.25,3\n");
     bench.run("psd a.csv").fails(65, &["evenly spaced"]);
 }
+
+#[test]
+fn times_beyond_all_bounds_are_no_reason_to_panic() {
+    let bench = Bench::new();
+    bench.write("s.csv", &waves("event,C3,C4\n", |trial, _| (trial % 2 + 1).to_string()));
+    for options in ["--from 1e300 --to 2e300", "--from=-1e300 --to 1e300"] {
+        let outcome =
+            bench.run(&format!("psd s.csv --rate 100 --events 1,2 {options} --out t.csv"));
+        assert_ne!(outcome.code, 0);
+        assert!(!outcome.stderr.contains("panicked"), "{}", outcome.stderr);
+    }
+}

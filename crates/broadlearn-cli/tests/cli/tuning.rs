@@ -96,3 +96,19 @@ fn tune_refuses_what_makes_no_sense() {
     bench.run("tune ok.csv --target z --model m.broad").fails(65, &["z"]);
     bench.run("tune none.csv --target y --model m.broad").fails(66, &["none.csv"]);
 }
+
+#[test]
+fn lists_are_for_recipes_that_have_such_a_thing() {
+    let bench = Bench::new();
+    let tune = |options: &str| {
+        let rest = "--members 1 --enhancement-nodes 10 --ridges 1e-3 --sigmas 1";
+        bench.run(&format!("tune ok.csv --target y --model m.broad {options} {rest} --json"))
+    };
+    tune("--recipes elm --gains 1").fails(2, &["gains", "rich, convolution or recurrent"]);
+    tune("--recipes recurrent --fan-ins 2").fails(2, &["fan-ins", "rich"]);
+    tune("--recipes elm --feature-groups 2").fails(2, &["feature-groups", "fuzzy"]);
+    let recurrent = tune("--recipes recurrent --gains 0.5,1").json();
+    assert_eq!(recurrent["n_settings"], 2);
+    let fuzzy = tune("--recipes fuzzy --feature-groups 1,2 --feature-nodes 3").json();
+    assert_eq!(fuzzy["n_settings"], 2);
+}

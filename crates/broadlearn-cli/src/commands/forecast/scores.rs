@@ -65,4 +65,31 @@ pub(super) fn say_scores(evaluation: &Evaluation, args: &ForecastArgs, context: 
         ));
     }
     context.say(text);
+    if let Some(warning) = too_narrow(evaluation, args) {
+        context.warn(warning);
+    }
+}
+
+/// Held-out points that a step needs before its coverage says anything, and by how much it may miss what was asked for.
+const ENOUGH_FORECASTS: usize = 20;
+const NEAR_ENOUGH: f64 = 0.1;
+
+/// What to say where intervals hold far fewer of the held-out points than they are to.
+fn too_narrow(evaluation: &Evaluation, args: &ForecastArgs) -> Option<String> {
+    let judged = evaluation.steps.iter().filter(|score| score.count >= ENOUGH_FORECASTS);
+    let worst = judged
+        .filter_map(|score| Some((score.coverage?, score.step)))
+        .min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let advice = match args.difference > 0 || args.season_difference {
+        true => "the held-out points may differ from those before them; try --update",
+        false => "if the series has a trend, use --difference 1 or --season-difference",
+    };
+    (worst.0 < args.interval - NEAR_ENOUGH).then(|| {
+        format!(
+            "the intervals are too narrow: at step {} they hold {:.0} % of the held-out points in place of {:.0} %; {advice}",
+            worst.1,
+            100.0 * worst.0,
+            100.0 * args.interval
+        )
+    })
 }
