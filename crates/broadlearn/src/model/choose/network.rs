@@ -1,5 +1,5 @@
 //! The network and the ridge, by leave-one-out with the sample weights of the rows: designs are screened
-//! small, the best two grow while that helps.
+//! small, the best two grow while that helps; in the end one is tried that has many steep nodes.
 
 use super::super::settings::{CheckedSettings, Criterion};
 use super::relevance::{INPUT_NODES, best};
@@ -36,6 +36,13 @@ const AS_GOOD_FOR_CLASSES: f64 = 0.5;
 const LEAST_WITHOUT_PROOF: f64 = 1e-6;
 /// How much larger it may be, in half decades.
 const MOST_STEPS: i32 = 6;
+/// Smooth functions are made of a few nodes. Others take many steep ones, each of which means little, and which look bad while they are
+/// few: so many, and so steep; and a ridge that is likely to suit them.
+const MANY_NODES: usize = 1000;
+const LARGE_GAIN: f64 = 6.0;
+const LARGE_RIDGE: f64 = 10.0;
+/// Rows on which they are tried first: a network of so many nodes takes a hundredth of a second.
+const FIRST_ROWS: usize = 400;
 /// Where the search for a ridge begins.
 pub(super) const USUAL_RIDGE: f64 = 1.0;
 /// Numbers of enhancement nodes that are tried.
@@ -139,6 +146,11 @@ impl Sample<'_> {
             trials.extend(self.at_sizes(&entrants, &designs, small, &ridges)?);
         }
         self.grow(&mut trials, &designs, &sizes, screened, &ridges, observer)?;
+        if settings.open.nodes && settings.open.gain && settings.may_look(rows, inputs) {
+            let many = MANY_NODES.min(largest);
+            let fan_ins = settings.fan_ins(rows, inputs);
+            trials.extend(self.with_many_nodes(many, &fan_ins, &trials, &mut designs, &ridges)?);
+        }
         decision.networks =
             trials.iter().map(|trial| trial.candidate(&designs[trial.design])).collect();
         let trials = self.without_idle_sparsity(trials, &designs);
@@ -176,6 +188,53 @@ impl Sample<'_> {
         let relevance = |design: &CheckedSettings| design.network.enhancement.relevance.clone();
         let alike = weighted.iter().filter(|(design, _)| relevance(design) == relevance(best));
         Ok(alike.map(|(design, trial)| (design.clone(), trial.ridge)).collect())
+    }
+
+    /// The best design once more with many nodes of a large gain, where that is better by more than a standard error; all rows are
+    /// asked only if it is better for the first of them. Classes are told apart by smooth functions as well.
+    fn with_many_nodes(
+        &self,
+        many: usize,
+        fan_ins: &[Option<usize>],
+        trials: &[Trial],
+        designs: &mut Vec<CheckedSettings>,
+        ridges: &[f64],
+    ) -> Result<Vec<Trial>> {
+        let Some(best) = least(trials).filter(|_| self.judge() == Judge::Residuals) else {
+            return Ok(Vec::new());
+        };
+        let before = &designs[best.design];
+        let mut found: Vec<CheckedSettings> = fan_ins
+            .iter()
+            .map(|&fan_in| before.clone().with_gain(LARGE_GAIN).with_fan_in(fan_in))
+            .filter(|design| design != before)
+            .collect();
+        if best.nodes >= many.min(self.y.nrows()) {
+            return Ok(Vec::new());
+        }
+        if self.y.nrows() > FIRST_ROWS {
+            let part = self.part(0..FIRST_ROWS);
+            let small = (FIRST_ROWS.min(best.nodes), FIRST_ROWS.min(many));
+            let known = Entrant::new(before, best.ridge);
+            let known = part.trials(&[known], &[small.0], &neighbours(ridges, best.ridge))?;
+            let known = least(known.iter().flatten()).map_or(f64::INFINITY, |trial| trial.score);
+            let entrant = |design| Entrant::new(design, LARGE_RIDGE);
+            let entrants: Vec<Entrant<'_>> = found.iter().map(entrant).collect();
+            let scores = part.trials(&entrants, &[small.1], ridges)?;
+            let better =
+                |trials: &Vec<Trial>| least(trials).is_some_and(|trial| trial.score < known);
+            let mut better = scores.iter().map(better);
+            found.retain(|_| better.next().unwrap_or(false));
+        }
+        let places = designs.len()..designs.len() + found.len();
+        designs.extend(found);
+        let entrants: Vec<(usize, f64)> = places.map(|place| (place, LARGE_RIDGE)).collect();
+        let mut found = self.at_sizes(&entrants, designs, &[many.min(self.y.nrows())], ridges)?;
+        found.retain(|trial| {
+            let (gained, error) = self.excess(best, trial);
+            gained > error
+        });
+        Ok(found)
     }
 
     /// Goes on with the best designs beyond the size `cap`, for as long as that pays.
