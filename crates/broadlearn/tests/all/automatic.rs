@@ -309,6 +309,31 @@ fn nodes_that_read_two_inputs_are_taken_where_they_are_better() {
     assert!(two < 0.8 * all, "{two} {all}");
 }
 
+/// A slope, and a chequered field of two inputs among five, with noise.
+fn chequered(rows: usize, seed: u64) -> (Mat<f64>, Mat<f64>, Mat<f64>) {
+    let mut stream = Stream::new(seed, Purpose::Noise, 7);
+    let x = Mat::from_fn(rows, 5, |_, _| stream.unit());
+    let field = |i: usize| ((4.0 * x[(i, 1)]).floor() + (4.0 * x[(i, 2)]).floor()) % 2.0;
+    let truth = Mat::from_fn(rows, 1, |i, _| 4.0 * x[(i, 0)] + field(i));
+    let noisy = Mat::from_fn(rows, 1, |i, _| truth[(i, 0)] + 0.3 * stream.normal());
+    (x, noisy, truth)
+}
+
+#[test]
+fn many_steep_nodes_are_found_where_the_target_is_not_smooth() {
+    let (x, y, _) = chequered(900, 2);
+    let (test, _, truth) = chequered(1000, 100);
+    let fit = |settings: Settings| settings.members(1).fit_regression(&x, &y).unwrap();
+    let automatic = fit(Settings::new());
+    assert!(automatic.settings().network().enhancement.nodes > 500);
+    let error = rmse(&automatic, &test, &truth);
+    // Small networks that see the slope and little of the field.
+    for gain in [0.7, 1.5, 3.0] {
+        let small = rmse(&fit(Settings::new().gain(gain).enhancement_nodes(100)), &test, &truth);
+        assert!(error < 0.95 * small, "{error} against {small} with gain {gain}");
+    }
+}
+
 #[test]
 fn inputs_that_matter_alike_are_not_told_apart() {
     // All of six inputs count in the same way: relevances, if any, are only noise.
