@@ -31,6 +31,9 @@ pub(crate) struct DataArgs {
     /// A further text that means a missing value (repeatable)
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     missing: Vec<String>,
+    /// Numbers have a decimal comma, as in 1,5
+    #[arg(long)]
+    decimal_comma: bool,
     /// Leave out rows that cannot be read (too many fields, a text among numbers), and say how many; for fit, tune, learn,
     /// refine and evaluate
     #[arg(long)]
@@ -106,6 +109,7 @@ impl DataArgs {
                 _ => None,
             },
             missing: self.missing.clone(),
+            decimal_comma: self.decimal_comma,
             kinds: self.text.iter().map(|column| (column.clone(), Kind::Text)).collect(),
             skip_malformed: self.skip_malformed,
             live: false,

@@ -463,6 +463,9 @@ fn formats_and_pipes() {
     let semicolons = bench.read("ok.csv").replace(',', ";");
     bench.write("semicolons.csv", &semicolons);
     assert_eq!(bench.run("predict ok.broad semicolons.csv").stdout, expected);
+    let commas = semicolons.replace('.', ",");
+    bench.write("commas.csv", &commas);
+    assert_eq!(bench.run("predict ok.broad commas.csv --decimal-comma").stdout, expected);
     let table = bench.read("ok.csv");
     let names: Vec<&str> = table.lines().next().unwrap().split(',').collect();
     let object = |line: &str| -> String {

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use super::batch::{Column, Kind, MISSING};
-use super::cell::{Fault, Missing, boolean};
-use super::number;
+use super::cell::{Fault, Spelling, boolean};
 
 /// A cell as its file has it.
 #[derive(Clone, Copy, Debug)]
@@ -42,16 +41,16 @@ impl Builder {
 
     /// Appends a value; whatever the file's type is, it is read as this column's kind.
     #[inline]
-    pub(super) fn push(&mut self, value: Value<'_>, missing: &Missing) -> Result<(), Fault> {
+    pub(super) fn push(&mut self, value: Value<'_>, spelling: &Spelling) -> Result<(), Fault> {
         match self {
-            Self::Number(values) => values.push(as_number(value, missing)?),
-            Self::Boolean(values) => values.push(as_boolean(value, missing)?),
+            Self::Number(values) => values.push(as_number(value, spelling)?),
+            Self::Boolean(values) => values.push(as_boolean(value, spelling)?),
             Self::Text(texts) => match value {
-                Value::Cell(cell) => texts.push(cell.trim_ascii(), missing)?,
+                Value::Cell(cell) => texts.push(cell.trim_ascii(), spelling)?,
                 Value::Missing => texts.codes.push(MISSING),
                 Value::Float(value) if value.is_nan() => texts.codes.push(MISSING),
                 Value::Single(value) if value.is_nan() => texts.codes.push(MISSING),
-                other => texts.push(other.spelled().as_bytes(), missing)?,
+                other => texts.push(other.spelled().as_bytes(), spelling)?,
             },
         }
         Ok(())
@@ -110,28 +109,28 @@ impl Value<'_> {
 }
 
 #[inline]
-fn as_number(value: Value<'_>, missing: &Missing) -> Result<f64, Fault> {
+fn as_number(value: Value<'_>, spelling: &Spelling) -> Result<f64, Fault> {
     let number = match value {
         Value::Missing => return Ok(f64::NAN),
-        Value::Cell(cell) => match number::parse(cell) {
+        Value::Cell(cell) => match spelling.number(cell) {
             Some(number) => number,
             None => {
                 let cell = cell.trim_ascii();
-                match number::parse(cell) {
+                match spelling.number(cell) {
                     Some(number) => number,
-                    None if missing.is_text(cell) => f64::NAN,
+                    None if spelling.is_text(cell) => f64::NAN,
                     None => return Err(Fault::new(Kind::Number, cell)),
                 }
             }
         },
         other => other.number().unwrap_or(f64::NAN),
     };
-    if missing.is_number(number) {
+    if spelling.is_number(number) {
         Ok(f64::NAN)
     } else if number.is_infinite() {
         // A word for infinity can be declared missing like any other text.
         match value {
-            Value::Cell(cell) if missing.is_text(cell.trim_ascii()) => Ok(f64::NAN),
+            Value::Cell(cell) if spelling.is_text(cell.trim_ascii()) => Ok(f64::NAN),
             Value::Cell(cell) => Err(Fault::new(Kind::Number, cell.trim_ascii())),
             other => Err(Fault::Infinite(other.spelled())),
         }
@@ -141,17 +140,17 @@ fn as_number(value: Value<'_>, missing: &Missing) -> Result<f64, Fault> {
 }
 
 /// Besides the words, 1 and 0 are taken: this is how such a column leaves this library.
-fn as_boolean(value: Value<'_>, missing: &Missing) -> Result<f64, Fault> {
+fn as_boolean(value: Value<'_>, spelling: &Spelling) -> Result<f64, Fault> {
     let number = match value {
         Value::Missing => return Ok(f64::NAN),
         Value::Cell(cell) => {
             let cell = cell.trim_ascii();
-            if missing.is_text(cell) {
+            if spelling.is_text(cell) {
                 return Ok(f64::NAN);
             }
             match boolean(cell) {
                 Some(value) => return Ok(value.into()),
-                None => match number::parse(cell) {
+                None => match spelling.number(cell) {
                     Some(number) => number,
                     None => return Err(Fault::new(Kind::Boolean, cell)),
                 },
@@ -159,7 +158,7 @@ fn as_boolean(value: Value<'_>, missing: &Missing) -> Result<f64, Fault> {
         }
         other => other.number().unwrap_or(f64::NAN),
     };
-    if missing.is_number(number) {
+    if spelling.is_number(number) {
         Ok(f64::NAN)
     } else if number == 0.0 || number == 1.0 {
         Ok(number)
@@ -177,8 +176,8 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    fn push(&mut self, text: &[u8], missing: &Missing) -> Result<(), Fault> {
-        let code = if missing.is_text(text) {
+    fn push(&mut self, text: &[u8], spelling: &Spelling) -> Result<(), Fault> {
+        let code = if spelling.is_text(text) {
             MISSING
         } else if let Some(code) = self.repeated(text) {
             code
@@ -209,10 +208,10 @@ mod tests {
     use super::*;
 
     fn column(kind: Kind, values: &[Value<'_>]) -> Result<Column, Fault> {
-        let missing = Missing::new(&["-1".into()]);
+        let spelling = Spelling::new(&["-1".into()], false);
         let mut builder = Builder::new(kind);
         for value in values {
-            builder.push(*value, &missing)?;
+            builder.push(*value, &spelling)?;
         }
         Ok(builder.finish())
     }

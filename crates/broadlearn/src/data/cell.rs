@@ -9,20 +9,30 @@ use crate::error::Error;
 const ALWAYS: [&str; 12] =
     ["NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?", "n/a", "<NA>", "#NA", "#N/A"];
 
-/// What counts as missing.
+/// How cells spell what they hold.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Missing {
+pub(super) struct Spelling {
+    /// Texts that mean a missing value.
     texts: Vec<Vec<u8>>,
     /// Those of the texts that are numbers: `-999` is meant to match `-999.0` too.
     numbers: Vec<f64>,
+    /// Whether numbers are written as 1,5.
+    decimal_comma: bool,
 }
 
-impl Missing {
-    /// The usual words and `more`.
-    pub(super) fn new(more: &[String]) -> Self {
+impl Spelling {
+    /// The usual words for missing and `more`.
+    pub(super) fn new(more: &[String], decimal_comma: bool) -> Self {
         let texts: Vec<Vec<u8>> = more.iter().map(|text| text.trim().into()).collect();
-        let numbers = texts.iter().filter_map(|text| number::parse(text)).collect();
-        Self { texts, numbers }
+        let mut spelling = Self { texts, numbers: Vec::new(), decimal_comma };
+        spelling.numbers = spelling.texts.iter().filter_map(|text| spelling.number(text)).collect();
+        spelling
+    }
+
+    /// The number that a text without blanks around it spells.
+    #[inline]
+    pub(super) fn number(&self, text: &[u8]) -> Option<f64> {
+        if self.decimal_comma { with_comma(text) } else { number::parse(text) }
     }
 
     /// Whether a text without blanks around it means a missing value.
@@ -40,28 +50,31 @@ impl Missing {
     }
 }
 
+/// Of numbers with a decimal comma. The exact value of a double may have more digits, but nobody writes them.
+const LONGEST_NUMBER: usize = 400;
+
 /// What a cell looks like when its column's kind is not yet known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
     Missing,
     Number,
-    /// A number with a decimal comma, which is not accepted but worth a word.
-    CommaNumber,
+    /// A number with the other decimal mark, which is not accepted but worth a word.
+    OtherNumber,
     Boolean,
     Other,
 }
 
 /// Looks at a cell.
-pub(super) fn look(cell: &[u8], missing: &Missing) -> Look {
+pub(super) fn look(cell: &[u8], spelling: &Spelling) -> Look {
     let cell = cell.trim_ascii();
-    if missing.is_text(cell) {
+    if spelling.is_text(cell) {
         return Look::Missing;
     }
-    match number::parse(cell) {
-        Some(value) if missing.is_number(value) => Look::Missing,
+    match spelling.number(cell) {
+        Some(value) if spelling.is_number(value) => Look::Missing,
         Some(_) => Look::Number,
         None if boolean(cell).is_some() => Look::Boolean,
-        None if is_comma_number(cell) => Look::CommaNumber,
+        None if is_comma_number(cell) || number::parse(cell).is_some() => Look::OtherNumber,
         None => Look::Other,
     }
 }
@@ -79,10 +92,19 @@ pub(super) fn boolean(text: &[u8]) -> Option<bool> {
 }
 
 fn is_comma_number(text: &[u8]) -> bool {
-    let Some(comma) = text.iter().position(|byte| *byte == b',') else { return false };
-    let mut dotted = text.to_vec();
+    text.contains(&b',') && with_comma(text).is_some()
+}
+
+/// The number that `text` spells with a comma in place of the point; one with a point may be another, and is none.
+fn with_comma(text: &[u8]) -> Option<f64> {
+    let Some(comma) = text.iter().position(|byte| *byte == b',') else {
+        return if text.contains(&b'.') { None } else { number::parse(text) };
+    };
+    let mut dotted = [0; LONGEST_NUMBER];
+    let dotted = dotted.get_mut(..text.len())?;
+    dotted.copy_from_slice(text);
     dotted[comma] = b'.';
-    number::parse(&dotted).is_some()
+    number::parse(dotted)
 }
 
 /// Why a cell does not fit its column.
@@ -104,7 +126,9 @@ impl Fault {
     pub(super) fn new(kind: Kind, cell: &[u8]) -> Self {
         let text = excerpt(cell);
         match kind {
-            Kind::Number if number::parse(cell).is_some() => Self::Infinite(text),
+            Kind::Number if number::parse(cell).is_some_and(f64::is_infinite) => {
+                Self::Infinite(text)
+            }
             Kind::Number => Self::NotNumber(text),
             Kind::Boolean => Self::NotBoolean(text),
             Kind::Text => Self::NotUtf8(text),
@@ -128,8 +152,8 @@ impl Fault {
                 let comma = delimiter.is_some_and(|byte| byte != b',');
                 let advice = if comma && is_comma_number(text.as_bytes()) {
                     format!(
-                        "write numbers with a decimal point instead of a decimal comma, or read \
-                         the column as text with `--text {column}`"
+                        "if numbers have a decimal comma, say so with `--decimal-comma`; or read the \
+                         column as text with `--text {column}`"
                     )
                 } else {
                     way_out(&text)
@@ -182,7 +206,7 @@ mod tests {
 
     #[test]
     fn looks() {
-        let missing = Missing::new(&["-999".into(), " unknown ".into()]);
+        let spelling = Spelling::new(&["-999".into(), " unknown ".into()], false);
         for (cell, expected) in [
             ("", Look::Missing),
             ("  ", Look::Missing),
@@ -197,12 +221,12 @@ mod tests {
             ("inf", Look::Number),
             ("Yes", Look::Boolean),
             ("FALSE", Look::Boolean),
-            ("1,5", Look::CommaNumber),
+            ("1,5", Look::OtherNumber),
             ("1,5,6", Look::Other),
             ("na", Look::Other),
             ("nonesuch", Look::Other),
         ] {
-            assert_eq!(look(cell.as_bytes(), &missing), expected, "{cell}");
+            assert_eq!(look(cell.as_bytes(), &spelling), expected, "{cell}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::batch::{Column, Kind};
 use super::builder::Value;
-use super::cell::{Missing, excerpt};
+use super::cell::{Spelling, excerpt};
 use super::input::Input;
 use super::reader::{Place, ReadOptions, Source, Table};
 use super::records::{Mark, Records};
@@ -30,10 +30,10 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<Delimited> {
     let tabs = tabs.iter().any(|extension| name.to_ascii_lowercase().ends_with(extension));
     let mut records = Records::new(&name, input.stream());
     records.set_live(options.live);
-    let missing = Missing::new(&options.missing);
+    let spelling = Spelling::new(&options.missing, options.decimal_comma);
     let told = options.delimiter.or(tabs.then_some(b'\t'));
     let (mark, delimiter, most_rows) = if options.live {
-        live_form(&mut records, told, options.header, &missing)?
+        live_form(&mut records, told, options.header, &spelling)?
     } else {
         let (text, ended) = records.peek(DELIMITER_SAMPLE)?;
         let mark = byte_order_mark(text);
@@ -51,7 +51,7 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<Delimited> {
 
     let start = records.mark();
     let (mut samples, below, names) =
-        look(&mut records, start, &name, &missing, most_rows, options.skip_malformed)?;
+        look(&mut records, start, &name, &spelling, most_rows, options.skip_malformed)?;
     let header = options.header.unwrap_or_else(|| sniff::has_header(&samples, delimiter));
     records.rewind(if header { below } else { start });
     records.release();
@@ -60,7 +60,7 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<Delimited> {
     }
     let kinds = samples.iter().map(|sample| sample.kind(delimiter)).collect();
     let columns = if header { header_names(&name, names)? } else { numbered(names.len()) };
-    let table = Table { name, columns, kinds, missing };
+    let table = Table { name, columns, kinds, spelling };
     Ok(Delimited { records, table, rows: Rows::new(options) })
 }
 
@@ -82,7 +82,7 @@ fn live_form(
     records: &mut Records,
     told: Option<u8>,
     header: Option<bool>,
-    missing: &Missing,
+    spelling: &Spelling,
 ) -> Result<(usize, u8, usize)> {
     let mut seen = 0;
     loop {
@@ -90,7 +90,7 @@ fn live_form(
         // No record is whole without a line end: a long one is not looked at again and again.
         if ended || text[seen..].iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
             let mark = byte_order_mark(text);
-            let form = sniff::live_form(&text[mark..], ended, told, header, missing);
+            let form = sniff::live_form(&text[mark..], ended, told, header, spelling);
             if let Some((delimiter, rows)) = form {
                 return Ok((mark, delimiter, rows));
             }
@@ -107,7 +107,7 @@ fn look(
     records: &mut Records,
     start: Mark,
     name: &str,
-    missing: &Missing,
+    spelling: &Spelling,
     most_rows: usize,
     skip_malformed: bool,
 ) -> Result<Looked> {
@@ -118,14 +118,14 @@ fn look(
     }
     let width = records.len();
     let names: Vec<Vec<u8>> = (0..width).map(|index| records.field(index).to_vec()).collect();
-    let mut samples: Vec<Sample> = names.iter().map(|cell| Sample::new(cell, missing)).collect();
+    let mut samples: Vec<Sample> = names.iter().map(|cell| Sample::new(cell, spelling)).collect();
     let below = records.mark();
     let mut rows = 0;
     while rows < most_rows && (rows == 0 || records.bytes_since(start) < KIND_BYTES) {
         match advance(records, name, width, true) {
             Ok(true) => {
                 for (index, sample) in samples.iter_mut().enumerate() {
-                    sample.add(records.field(index), missing);
+                    sample.add(records.field(index), spelling);
                 }
                 rows += 1;
             }
@@ -203,7 +203,7 @@ impl Source for Delimited {
             }
             for (builder, (index, _)) in builders.iter_mut().zip(selection) {
                 let cell = Value::Cell(records.field(*index));
-                if let Err(fault) = builder.push(cell, &table.missing) {
+                if let Err(fault) = builder.push(cell, &table.spelling) {
                     let place = table.place(Place::Line(records.line()), Some(*index));
                     let column = &table.columns[*index];
                     return Err(fault.error(place, column, Some(records.delimiter())));

@@ -13,7 +13,7 @@ use serde::de::IgnoredAny;
 
 use super::batch::{Column, Kind};
 use super::builder::Value;
-use super::cell::{Fault, Missing, excerpt, shell_word};
+use super::cell::{Fault, Spelling, excerpt, shell_word};
 use super::delimited::{KIND_BYTES, KIND_ROWS, byte_order_mark};
 use super::input::Input;
 use super::reader::{Place, ReadOptions, Source, Table};
@@ -45,7 +45,7 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<JsonLines> {
     records.skip(mark);
 
     let start = records.mark();
-    let missing = Missing::new(&options.missing);
+    let spelling = Spelling::new(&options.missing, false);
     let mut object = Object::default();
     let mut samples: Vec<Sample> = Vec::new();
     let most = if options.live { 1 } else { KIND_ROWS };
@@ -63,10 +63,10 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<JsonLines> {
         for (sample, cell) in samples.iter_mut().zip(&object.cells) {
             let Some(cell) = cell else { continue };
             match cell_of(&line[cell.clone()]) {
-                Ok(Cell::Scalar(text)) => sample.see(text.as_bytes(), &missing),
-                Ok(Cell::Boolean(_)) => sample.see(b"true", &missing),
+                Ok(Cell::Scalar(text)) => sample.see(text.as_bytes(), &spelling),
+                Ok(Cell::Boolean(_)) => sample.see(b"true", &spelling),
                 // Told to whoever reads the column: others need not care.
-                Ok(Cell::Nested(_)) | Err(_) => sample.see(b"{", &missing),
+                Ok(Cell::Nested(_)) | Err(_) => sample.see(b"{", &spelling),
             }
         }
         seen += 1;
@@ -79,7 +79,7 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<JsonLines> {
     records.release();
     // A comma is no part of a number in JSON, nor does it separate fields within a text.
     let kinds = samples.iter().map(|sample| sample.kind(b',')).collect();
-    let table = Table { name, columns: object.names.clone(), kinds, missing };
+    let table = Table { name, columns: object.names.clone(), kinds, spelling };
     Ok(JsonLines { records, table, rows: Rows::new(options), object })
 }
 
@@ -115,12 +115,12 @@ impl Source for JsonLines {
                 let place = || table.place(Place::Line(records.line()), Some(*index));
                 let column = &table.columns[*index];
                 let pushed = match cell {
-                    None => builder.push(Value::Missing, &table.missing),
+                    None => builder.push(Value::Missing, &table.spelling),
                     Some(Ok(Cell::Scalar(text))) => {
-                        builder.push(Value::Cell(text.as_bytes()), &table.missing)
+                        builder.push(Value::Cell(text.as_bytes()), &table.spelling)
                     }
                     Some(Ok(Cell::Boolean(value))) => {
-                        builder.push(Value::Boolean(value), &table.missing)
+                        builder.push(Value::Boolean(value), &table.spelling)
                     }
                     Some(Ok(Cell::Nested(what))) => return Err(nested(what, column).at(place())),
                     Some(Err(error)) => return Err(error.at(place())),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use super::batch::{Column, Kind};
 use super::builder::{Builder, Value};
-use super::cell::{Fault, Missing};
+use super::cell::{Fault, Spelling};
 use super::delimited::numbered;
 use super::input::{Input, Window, spool};
 use super::reader::{Place, ReadOptions, Source, Table};
@@ -49,8 +49,8 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<Npy> {
     };
     let columns = numbered(array.columns);
     let kinds = vec![array.scalar.kind(); array.columns];
-    let missing = Missing::new(&options.missing);
-    Ok(Npy { table: Table { name, columns, kinds, missing }, array })
+    let spelling = Spelling::new(&options.missing, false);
+    Ok(Npy { table: Table { name, columns, kinds, spelling }, array })
 }
 
 impl Source for Npy {
@@ -284,7 +284,7 @@ fn push<'a>(
     let mut text = String::new();
     for (index, cell) in cells.enumerate() {
         let pushed = match decode(cell, scalar, &mut text) {
-            Some(value) => target.builder.push(value, &table.missing),
+            Some(value) => target.builder.push(value, &table.spelling),
             None => Err(Fault::new(Kind::Text, cell)),
         };
         if let Err(fault) = pushed {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::batch::{Column, Kind};
 use super::builder::Builder;
-use super::cell::Missing;
+use super::cell::Spelling;
 use super::input::Input;
 use super::npy::{Array, Opened, Target};
 use super::reader::{ReadOptions, Source, Table};
@@ -62,8 +62,8 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<Npz> {
         members.push(Placed { member, columns: begin..columns.len() });
     }
     check_rows(&name, &rows)?;
-    let missing = Missing::new(&options.missing);
-    let table = Table { name, columns, kinds, missing };
+    let spelling = Spelling::new(&options.missing, false);
+    let table = Table { name, columns, kinds, spelling };
     Ok(Npz { table, file, members, arrays: None })
 }
 

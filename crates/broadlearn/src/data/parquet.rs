@@ -18,7 +18,7 @@ use bytes::Bytes;
 
 use super::batch::{Column, Kind};
 use super::builder::{Builder, Value};
-use super::cell::{Fault, Missing};
+use super::cell::{Fault, Spelling};
 use super::input::{Input, Window};
 use super::number;
 use super::reader::{Place, ReadOptions, Source, Table};
@@ -54,8 +54,8 @@ pub(super) fn open(input: Input, options: &ReadOptions) -> Result<Parquet> {
         return Err(Error::data("a table without columns").at(name).expected("at least one"));
     }
     let kinds = meanings.iter().map(|meaning| meaning.kind()).collect();
-    let missing = Missing::new(&options.missing);
-    let table = Table { name, columns, kinds, missing };
+    let spelling = Spelling::new(&options.missing, false);
+    let table = Table { name, columns, kinds, spelling };
     Ok(Parquet { table, file, meanings, group: 0, left: 0, readers: Vec::new(), done: 0 })
 }
 
@@ -83,7 +83,7 @@ impl Source for Parquet {
                 let mut fault = None;
                 let levels = &meanings[*index];
                 let pulled = guarded(&table.name, || {
-                    pull_any(reader, levels, count, &table.missing, builder, &mut rows, &mut fault)
+                    pull_any(reader, levels, count, &table.spelling, builder, &mut rows, &mut fault)
                 });
                 if let Some(fault) = fault {
                     let place = table.place(Place::Row(*done + rows), Some(*index));
@@ -227,7 +227,7 @@ fn pull_any(
     reader: &mut ColumnReader,
     meaning: &Meaning,
     count: usize,
-    missing: &Missing,
+    spelling: &Spelling,
     builder: &mut Builder,
     rows: &mut u64,
     fault: &mut Option<Fault>,
@@ -235,7 +235,7 @@ fn pull_any(
     let class = &meaning.class;
     let mut push = |value: Value<'_>| {
         *rows += 1;
-        builder.push(value, missing).is_err_and(|found| {
+        builder.push(value, spelling).is_err_and(|found| {
             *fault = Some(found);
             true
         })

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::batch::{Batch, Column, Kind};
-use super::cell::Missing;
+use super::cell::Spelling;
 use super::delimited;
 use super::input::Input;
 use super::json_lines;
@@ -48,6 +48,8 @@ pub struct ReadOptions {
     /// Further texts that mean a missing value; a number among them also matches other
     /// spellings of it and the numbers of binary formats.
     pub missing: Vec<String>,
+    /// Whether the numbers of delimited text have a decimal comma, as in `1,5`; what has a point is no number then.
+    pub decimal_comma: bool,
     /// Kinds of columns that must not be guessed, by name.
     pub kinds: Vec<(String, Kind)>,
     /// Whether rows of a text that cannot be read are left out ([`TableReader::skipped`]) instead of being an error.
@@ -246,7 +248,7 @@ pub(super) struct Table {
     pub(super) name: String,
     pub(super) columns: Vec<String>,
     pub(super) kinds: Vec<Kind>,
-    pub(super) missing: Missing,
+    pub(super) spelling: Spelling,
 }
 
 /// Where a row is.

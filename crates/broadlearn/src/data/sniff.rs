@@ -2,7 +2,7 @@
 //! a header, and what the columns hold.
 
 use super::batch::Kind;
-use super::cell::{Look, Missing, look};
+use super::cell::{Look, Spelling, look};
 use super::records::{BLANKS, Splitter, Step};
 
 /// The delimiters that are tried, the less ambiguous first: a comma or a blank may well be part
@@ -56,7 +56,7 @@ fn evenness(
             counts.push(splitter.len());
             numeric.resize(numeric.len().max(splitter.len()), true);
             for (index, numeric) in numeric.iter_mut().enumerate().take(splitter.len()) {
-                let seen = look(splitter.field(rest, index), &Missing::default());
+                let seen = look(splitter.field(rest, index), &Spelling::default());
                 *numeric = (*numeric || first) && matches!(seen, Look::Number | Look::Missing);
             }
         }
@@ -92,7 +92,7 @@ pub(super) fn live_form(
     ended: bool,
     told: Option<u8>,
     header: Option<bool>,
-    missing: &Missing,
+    spelling: &Spelling,
 ) -> Option<(u8, usize)> {
     let found =
         |records: usize| told.unwrap_or_else(|| most_even(text, ended, records, Splitter::live));
@@ -100,7 +100,7 @@ pub(super) fn live_form(
     let mut looks = Vec::new();
     let whole = first_records(text, ended, delimiter, 1, |splitter, record| {
         let cells = (0..splitter.len()).map(|index| splitter.field(record, index));
-        looks.extend(cells.map(|cell| (cell.trim_ascii().is_empty(), look(cell, missing))));
+        looks.extend(cells.map(|cell| (cell.trim_ascii().is_empty(), look(cell, spelling))));
     });
     let (splitting, open) = candidates(text, ended);
     if !ended && (whole == 0 || told.is_none() && open && looks.len() == 1) {
@@ -172,27 +172,27 @@ pub(super) struct Sample {
     /// Whether this cell recurs below.
     recurs: bool,
     numbers: u64,
-    comma_numbers: u64,
+    other_numbers: u64,
     booleans: u64,
     others: u64,
 }
 
 impl Sample {
     /// Begins with the cell of the first record, which may be the column's name.
-    pub(super) fn new(first: &[u8], missing: &Missing) -> Self {
-        let first_look = Some(look(first, missing));
+    pub(super) fn new(first: &[u8], spelling: &Spelling) -> Self {
+        let first_look = Some(look(first, spelling));
         Self { first: first.trim_ascii().to_vec(), first_look, ..Self::default() }
     }
 
     /// Looks at a cell below the first.
-    pub(super) fn add(&mut self, cell: &[u8], missing: &Missing) {
-        self.count(look(cell, missing));
+    pub(super) fn add(&mut self, cell: &[u8], spelling: &Spelling) {
+        self.count(look(cell, spelling));
         self.recurs = self.recurs || cell.trim_ascii() == self.first;
     }
 
     /// Looks at a cell of a table whose columns have their names.
-    pub(super) fn see(&mut self, cell: &[u8], missing: &Missing) {
-        self.count(look(cell, missing));
+    pub(super) fn see(&mut self, cell: &[u8], spelling: &Spelling) {
+        self.count(look(cell, spelling));
     }
 
     /// Counts the first cell with the others: it turned out not to be a name.
@@ -206,18 +206,18 @@ impl Sample {
         match look {
             Look::Missing => {}
             Look::Number => self.numbers += 1,
-            Look::CommaNumber => self.comma_numbers += 1,
+            Look::OtherNumber => self.other_numbers += 1,
             Look::Boolean => self.booleans += 1,
             Look::Other => self.others += 1,
         }
     }
 
     /// The kind of the column. A column of numbers but for a few odd cells is still meant to be
-    /// one of numbers, and so is one of numbers with decimal commas: the odd cells will be
+    /// one of numbers, and so is one of numbers with the other decimal mark: the odd cells will be
     /// errors, for silently making each number a text of its own would be worse.
     pub(super) fn kind(&self, delimiter: u8) -> Kind {
-        let all = self.numbers + self.comma_numbers + self.booleans + self.others;
-        let meant = self.numbers + if delimiter == b',' { 0 } else { self.comma_numbers };
+        let all = self.numbers + self.other_numbers + self.booleans + self.others;
+        let meant = self.numbers + if delimiter == b',' { 0 } else { self.other_numbers };
         if meant == all || (meant >= 3 && meant * 100 >= all * 95) {
             Kind::Number
         } else if self.booleans == all {
@@ -228,7 +228,7 @@ impl Sample {
     }
 
     fn named(&self) -> bool {
-        !matches!(self.first_look, None | Some(Look::Missing | Look::Number | Look::CommaNumber))
+        !matches!(self.first_look, None | Some(Look::Missing | Look::Number | Look::OtherNumber))
     }
 }
 
@@ -236,7 +236,7 @@ impl Sample {
 /// are texts that do not occur again below them.
 pub(super) fn has_header(columns: &[Sample], delimiter: u8) -> bool {
     let above_numbers = |column: &Sample| {
-        let any = column.numbers + column.comma_numbers > 0;
+        let any = column.numbers + column.other_numbers > 0;
         column.named() && any && column.kind(delimiter) == Kind::Number
     };
     let no_value = |column: &Sample| column.first.is_empty() || column.named() && !column.recurs;
@@ -273,12 +273,12 @@ mod tests {
     }
 
     fn form(rows: &[&[&str]]) -> (bool, Vec<Kind>) {
-        let missing = Missing::default();
+        let spelling = Spelling::default();
         let mut columns: Vec<Sample> =
-            rows[0].iter().map(|cell| Sample::new(cell.as_bytes(), &missing)).collect();
+            rows[0].iter().map(|cell| Sample::new(cell.as_bytes(), &spelling)).collect();
         for row in &rows[1..] {
             for (column, cell) in columns.iter_mut().zip(*row) {
-                column.add(cell.as_bytes(), &missing);
+                column.add(cell.as_bytes(), &spelling);
             }
         }
         let header = has_header(&columns, b',');
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(column(95, 5).kind(b','), Kind::Number);
         assert_eq!(column(94, 6).kind(b','), Kind::Text);
         assert_eq!(column(2, 1).kind(b','), Kind::Text);
-        let commas = Sample { numbers: 1, comma_numbers: 5, ..Sample::default() };
+        let commas = Sample { numbers: 1, other_numbers: 5, ..Sample::default() };
         assert_eq!(commas.kind(b';'), Kind::Number);
         assert_eq!(commas.kind(b','), Kind::Text);
     }

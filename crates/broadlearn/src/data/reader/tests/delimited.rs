@@ -51,6 +51,7 @@ fn odd_spellings_of_a_file() {
 #[test]
 fn options() {
     let options = ReadOptions {
+        decimal_comma: false,
         format: Some(Format::Delimited),
         delimiter: Some(b':'),
         header: Some(false),
@@ -179,9 +180,26 @@ fn decimal_commas() {
     assert_eq!(error.to_string(), expected);
     assert_eq!(
         error.help().unwrap(),
-        "write numbers with a decimal point instead of a decimal comma, or read the column as \
+        "if numbers have a decimal comma, say so with `--decimal-comma`; or read the column as \
              text with `--text x`"
     );
+    let options =
+        ReadOptions { decimal_comma: true, missing: vec!["-9,5".into()], ..ReadOptions::default() };
+    let open = |text: &'static str| {
+        TableReader::from_reader("t.csv", Box::new(text.as_bytes()), &options).unwrap()
+    };
+    let mut table = open("x;y\n1,5;1\n -2,5e1 ;2\n3;,5\n-9,50;NA\n");
+    assert_eq!(table.kinds(), [Kind::Number, Kind::Number]);
+    let expected = [["1.5", "1"], ["-25", "2"], ["3", "0.5"], ["-", "-"]];
+    assert_eq!(rows(&mut table, 9).unwrap(), expected);
+    // A point may part thousands: better no number than a wrong one.
+    let mut table =
+        open("x;y\n1,5;1\n2,5;1\n3,5;1\n4,5;1\n5,5;1\n6,5;1\n7,5;1\n8,5;1\n9,5;1\n1.234;1\n");
+    let error = rows(&mut table, 99).unwrap_err().to_string();
+    assert_eq!(error, "t.csv, line 11, column `x`: found text `1.234`; expected a number");
+    // Fields that are quoted may have commas in a table of commas.
+    let mut table = open("x,y\n\"1,5\",1\n\"2,5\",2\n");
+    assert_eq!(rows(&mut table, 9).unwrap(), [["1.5", "1"], ["2.5", "2"]]);
 }
 
 #[test]
