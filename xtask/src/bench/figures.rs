@@ -52,15 +52,22 @@ pub(super) struct Spread {
 impl Spread {
     /// Of the sum of these figures; nothing if there is none or one is missing.
     pub(super) fn of(runs: &[Figures], names: &[&str]) -> Option<Self> {
-        let sum = |run: &Figures| names.iter().map(|name| run.get(*name).copied()).sum();
-        let sums: Vec<f64> = runs.iter().map(sum).collect::<Option<_>>()?;
+        let sums: Vec<f64> = runs.iter().map(|run| sum(run, names)).collect::<Option<_>>()?;
         if names.is_empty() { None } else { Self::over(&sums) }
     }
 
     /// Of a figure's ratio, run by run: runs that stood next to each other, which a busy machine slows alike.
     pub(super) fn ratio(above: (&[Figures], &str), below: (&[Figures], &str)) -> Option<Self> {
+        Self::ratio_of_sums((above.0, &[above.1]), (below.0, &[below.1]))
+    }
+
+    /// The same of sums of figures.
+    pub(super) fn ratio_of_sums(
+        above: (&[Figures], &[&str]),
+        below: (&[Figures], &[&str]),
+    ) -> Option<Self> {
         let pairs = above.0.iter().zip(below.0);
-        let ratios = pairs.map(|(a, b)| Some(a.get(above.1)? / b.get(below.1)?));
+        let ratios = pairs.map(|(a, b)| Some(sum(a, above.1)? / sum(b, below.1)?));
         Self::over(&ratios.collect::<Option<Vec<_>>>()?)
     }
 
@@ -83,6 +90,11 @@ impl Spread {
         let [median, least, most] = [self.median, self.least, self.most].map(short);
         if self.least == self.most { median } else { format!("{median} ({least} to {most})") }
     }
+}
+
+/// Nothing if one is missing.
+fn sum(run: &Figures, names: &[&str]) -> Option<f64> {
+    names.iter().map(|name| run.get(*name).copied()).sum()
 }
 
 /// Three digits or so.
