@@ -58,8 +58,8 @@ const LONGEST_NUMBER: usize = 400;
 pub(super) enum Look {
     Missing,
     Number,
-    /// A number with the other decimal mark, which is not accepted but worth a word.
-    OtherNumber,
+    /// A number with a decimal comma, which is worth a word where it is not accepted.
+    CommaNumber,
     Boolean,
     Other,
 }
@@ -74,7 +74,9 @@ pub(super) fn look(cell: &[u8], spelling: &Spelling) -> Look {
         Some(value) if spelling.is_number(value) => Look::Missing,
         Some(_) => Look::Number,
         None if boolean(cell).is_some() => Look::Boolean,
-        None if is_comma_number(cell) || number::parse(cell).is_some() => Look::OtherNumber,
+        None if is_comma_number(cell) => Look::CommaNumber,
+        // With a point where commas are wanted: meant as a number, and an error where it is read.
+        None if number::parse(cell).is_some() => Look::Number,
         None => Look::Other,
     }
 }
@@ -150,7 +152,9 @@ impl Fault {
         let error = match self {
             Self::NotNumber(text) => {
                 let comma = delimiter.is_some_and(|byte| byte != b',');
-                let advice = if comma && is_comma_number(text.as_bytes()) {
+                let advice = if number::parse(text.as_bytes()).is_some() {
+                    "it has a decimal point: leave `--decimal-comma` out, or correct it".to_owned()
+                } else if comma && is_comma_number(text.as_bytes()) {
                     format!(
                         "if numbers have a decimal comma, say so with `--decimal-comma`; or read the \
                          column as text with `--text {column}`"
@@ -221,7 +225,7 @@ mod tests {
             ("inf", Look::Number),
             ("Yes", Look::Boolean),
             ("FALSE", Look::Boolean),
-            ("1,5", Look::OtherNumber),
+            ("1,5", Look::CommaNumber),
             ("1,5,6", Look::Other),
             ("na", Look::Other),
             ("nonesuch", Look::Other),

@@ -172,7 +172,7 @@ pub(super) struct Sample {
     /// Whether this cell recurs below.
     recurs: bool,
     numbers: u64,
-    other_numbers: u64,
+    comma_numbers: u64,
     booleans: u64,
     others: u64,
 }
@@ -206,18 +206,18 @@ impl Sample {
         match look {
             Look::Missing => {}
             Look::Number => self.numbers += 1,
-            Look::OtherNumber => self.other_numbers += 1,
+            Look::CommaNumber => self.comma_numbers += 1,
             Look::Boolean => self.booleans += 1,
             Look::Other => self.others += 1,
         }
     }
 
     /// The kind of the column. A column of numbers but for a few odd cells is still meant to be
-    /// one of numbers, and so is one of numbers with the other decimal mark: the odd cells will be
+    /// one of numbers, and so is one of numbers with decimal commas: the odd cells will be
     /// errors, for silently making each number a text of its own would be worse.
     pub(super) fn kind(&self, delimiter: u8) -> Kind {
-        let all = self.numbers + self.other_numbers + self.booleans + self.others;
-        let meant = self.numbers + if delimiter == b',' { 0 } else { self.other_numbers };
+        let all = self.numbers + self.comma_numbers + self.booleans + self.others;
+        let meant = self.numbers + if delimiter == b',' { 0 } else { self.comma_numbers };
         if meant == all || (meant >= 3 && meant * 100 >= all * 95) {
             Kind::Number
         } else if self.booleans == all {
@@ -228,7 +228,7 @@ impl Sample {
     }
 
     fn named(&self) -> bool {
-        !matches!(self.first_look, None | Some(Look::Missing | Look::Number | Look::OtherNumber))
+        !matches!(self.first_look, None | Some(Look::Missing | Look::Number | Look::CommaNumber))
     }
 }
 
@@ -236,7 +236,7 @@ impl Sample {
 /// are texts that do not occur again below them.
 pub(super) fn has_header(columns: &[Sample], delimiter: u8) -> bool {
     let above_numbers = |column: &Sample| {
-        let any = column.numbers + column.other_numbers > 0;
+        let any = column.numbers + column.comma_numbers > 0;
         column.named() && any && column.kind(delimiter) == Kind::Number
     };
     let no_value = |column: &Sample| column.first.is_empty() || column.named() && !column.recurs;
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(column(95, 5).kind(b','), Kind::Number);
         assert_eq!(column(94, 6).kind(b','), Kind::Text);
         assert_eq!(column(2, 1).kind(b','), Kind::Text);
-        let commas = Sample { numbers: 1, other_numbers: 5, ..Sample::default() };
+        let commas = Sample { numbers: 1, comma_numbers: 5, ..Sample::default() };
         assert_eq!(commas.kind(b';'), Kind::Number);
         assert_eq!(commas.kind(b','), Kind::Text);
     }

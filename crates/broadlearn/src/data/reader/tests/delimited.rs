@@ -197,6 +197,9 @@ fn decimal_commas() {
         open("x;y\n1,5;1\n2,5;1\n3,5;1\n4,5;1\n5,5;1\n6,5;1\n7,5;1\n8,5;1\n9,5;1\n1.234;1\n");
     let error = rows(&mut table, 99).unwrap_err().to_string();
     assert_eq!(error, "t.csv, line 11, column `x`: found text `1.234`; expected a number");
+    let mut table = open("x,y\n1.5,1\n2.5,2\n");
+    let error = rows(&mut table, 9).unwrap_err();
+    assert!(error.help().unwrap().contains("leave `--decimal-comma` out"), "{error:?}");
     // Fields that are quoted may have commas in a table of commas.
     let mut table = open("x,y\n\"1,5\",1\n\"2,5\",2\n");
     assert_eq!(rows(&mut table, 9).unwrap(), [["1.5", "1"], ["2.5", "2"]]);
