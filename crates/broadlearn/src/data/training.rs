@@ -1,6 +1,7 @@
 //! A training table: inputs, targets and weights, in memory; all of it, or as much as there is room for.
 
 use super::batch::{Column, MISSING};
+use super::cell::shell_word;
 use super::oddity::Oddity;
 use super::part::Part;
 use super::reader::TableReader;
@@ -658,7 +659,7 @@ fn all_usable(
         Some(error) if others.len() == 1 => Err(error),
         Some(error) => {
             let ignored: Vec<String> =
-                others.iter().map(|name| format!("--ignore {name:?}")).collect();
+                others.iter().map(|name| format!("--ignore {}", shell_word(name))).collect();
             Err(error.advice(format!(
                 "{} columns are like this; to leave them all out: {}",
                 others.len(),

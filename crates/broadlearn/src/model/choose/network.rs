@@ -40,7 +40,7 @@ const MOST_STEPS: i32 = 6;
 /// few: so many, and so steep; and a ridge that is likely to suit them.
 const MANY_NODES: usize = 1000;
 const LARGE_RIDGE: f64 = 10.0;
-/// Rows on which they are tried first. With 400 the gain is half as large, with 800 hardly larger: steep functions are learnt from many rows.
+/// Rows on which they are tried first. With 400 they help a third less, with 800 hardly more: steep functions are learnt from many rows.
 const FIRST_ROWS: usize = 600;
 /// Where the search for a ridge begins.
 pub(super) const USUAL_RIDGE: f64 = 1.0;
@@ -202,15 +202,16 @@ impl Sample<'_> {
         let Some(best) = least(trials).filter(|_| self.judge() == Judge::Residuals) else {
             return Ok(Vec::new());
         };
+        let many = many.min(self.y.nrows());
+        if best.nodes >= many {
+            return Ok(Vec::new());
+        }
         let before = &designs[best.design];
         let mut found: Vec<CheckedSettings> = fan_ins
             .iter()
             .map(|&fan_in| before.clone().with_gain(large_gain(fan_in)).with_fan_in(fan_in))
             .filter(|design| design != before)
             .collect();
-        if best.nodes >= many.min(self.y.nrows()) {
-            return Ok(Vec::new());
-        }
         if self.y.nrows() > FIRST_ROWS {
             let part = self.part(0..FIRST_ROWS);
             let small = (FIRST_ROWS.min(best.nodes), FIRST_ROWS.min(many));
@@ -228,7 +229,7 @@ impl Sample<'_> {
         let places = designs.len()..designs.len() + found.len();
         designs.extend(found);
         let entrants: Vec<(usize, f64)> = places.map(|place| (place, LARGE_RIDGE)).collect();
-        let mut found = self.at_sizes(&entrants, designs, &[many.min(self.y.nrows())], ridges)?;
+        let mut found = self.at_sizes(&entrants, designs, &[many], ridges)?;
         found.retain(|trial| {
             let (gained, error) = self.excess(best, trial);
             gained > error
@@ -370,19 +371,20 @@ impl Sample<'_> {
         leaders
     }
 
-    /// The least score, with a ridge that is not tiny unless that is better by more than a standard error; of a part of the rows, the largest size of that design which is not clearly
-    /// worse: more rows carry more nodes.
+    /// The least score, with a ridge that is not tiny unless that is better by more than a standard error; of a part of the
+    /// rows, the largest size of that design which is not clearly worse: more rows carry more nodes.
     fn best<'t>(&self, trials: &'t [Trial]) -> Option<&'t Trial> {
         let first = least(trials)?;
-        let as_good = |trial: &&Trial| {
-            let (mean, error) = self.excess(trial, first);
+        let as_good = |trial: &Trial, other: &Trial| {
+            let (mean, error) = self.excess(trial, other);
             mean <= error
         };
         // A tiny ridge leaves directions open that only distrusted rows would fix, and leave-one-out does not tell.
         let firm = |trial: &&Trial| trial.ridge >= LEAST_WITHOUT_PROOF;
         let least = match firm(&first) {
             true => first,
-            false => least(trials.iter().filter(as_good).filter(firm)).unwrap_or(first),
+            false => least(trials.iter().filter(firm).filter(|trial| as_good(trial, first)))
+                .unwrap_or(first),
         };
         if !self.partial {
             return Some(least);
@@ -390,10 +392,7 @@ impl Sample<'_> {
         trials
             .iter()
             .filter(|trial| trial.design == least.design)
-            .filter(|trial| {
-                let (mean, error) = self.excess(trial, least);
-                mean <= error
-            })
+            .filter(|trial| as_good(trial, least))
             .max_by_key(|trial| trial.nodes)
             .or(Some(least))
     }
