@@ -44,6 +44,7 @@ fn main() -> Result<()> {
     let (model, x) = (&model()?, &random(MANY, SHAPE[0]));
     let states = [random(BLOCK, 600), random(BLOCK, 1000), random(BLOCK, 5100)];
     let y = random(BLOCK, SHAPE[3]);
+    let sample_weights: Vec<f64> = (0..BLOCK).map(|row| (row % 7) as f64 * 0.1).collect();
     let table = csv();
     let big = vec![1.0; BIG];
 
@@ -63,12 +64,14 @@ fn main() -> Result<()> {
             Ok(())
         }),
     ];
+    // As a fit does it: block by block, with weights, into the same equations.
     for u in &states {
         let name = format!("gram_{}", u.ncols());
         let flops = (u.nrows() * u.ncols() * u.ncols()) as f64;
-        let y = y.as_ref();
+        let (y, sample_weights) = (y.as_ref(), &sample_weights);
+        let mut equations = NormalEquations::empty(u.ncols(), y.ncols());
         steps.push(step(&name, flops, move || {
-            black_box(NormalEquations::of(u.as_ref(), y, None));
+            equations.add_rows(u.as_ref(), y, Some(sample_weights));
             Ok(())
         }));
     }

@@ -208,3 +208,39 @@ pub(crate) fn inner(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> f64 {
 pub(crate) fn select_rows(matrix: MatRef<'_, f64>, rows: &[usize]) -> Mat<f64> {
     Mat::from_fn(rows.len(), matrix.ncols(), |i, j| matrix[(rows[i], j)])
 }
+
+/// The least and the largest of some finite values, infinities if there are none. Eight at a time: one after the other, each
+/// would wait for the one before.
+pub(crate) fn extremes(values: &[f64]) -> (f64, f64) {
+    const LANES: usize = 8;
+    let (mut least, mut most) = ([f64::INFINITY; LANES], [f64::NEG_INFINITY; LANES]);
+    for chunk in values.chunks(LANES) {
+        for ((least, most), &value) in least.iter_mut().zip(&mut most).zip(chunk) {
+            *least = if value < *least { value } else { *least };
+            *most = if value > *most { value } else { *most };
+        }
+    }
+    (
+        least.into_iter().fold(f64::INFINITY, f64::min),
+        most.into_iter().fold(f64::NEG_INFINITY, f64::max),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extremes_are_found_wherever_they_stand() {
+        assert_eq!(extremes(&[]), (f64::INFINITY, f64::NEG_INFINITY));
+        for n in 1..40 {
+            for place in 0..n {
+                let mut values = vec![0.5; n];
+                values[place] = 2.0;
+                values[(place + 1) % n] = -3.0;
+                let most = if n == 1 { -3.0 } else { 2.0 };
+                assert_eq!(extremes(&values), (-3.0, most), "{place} of {n}");
+            }
+        }
+    }
+}

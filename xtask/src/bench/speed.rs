@@ -417,9 +417,9 @@ pub(super) fn tell_kernels(rounds: &Rounds, _: Option<Machine>) -> Told {
     for (key, title, unit) in [
         ("peak", "multiply-add peak", "Gflop/s"),
         ("memory", "memory, reading", "GB/s"),
-        ("gram_600", "`NormalEquations::of`, 2000 x 600", "Gflop/s"),
-        ("gram_1000", "`NormalEquations::of`, 2000 x 1000", "Gflop/s"),
-        ("gram_5100", "`NormalEquations::of`, 2000 x 5100", "Gflop/s"),
+        ("gram_600", "`NormalEquations::add_rows`, 2000 x 600", "Gflop/s"),
+        ("gram_1000", "`NormalEquations::add_rows`, 2000 x 1000", "Gflop/s"),
+        ("gram_5100", "`NormalEquations::add_rows`, 2000 x 5100", "Gflop/s"),
         ("state", "`FeatureMap::state`, 2000 rows", "Gflop/s"),
         ("predict_many", "`Model::predict`, 10 000 rows", "Gflop/s"),
         ("predict_one", "`Model::predict`, one row", "GB/s"),

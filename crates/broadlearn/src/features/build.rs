@@ -11,9 +11,9 @@ use super::{
     manifold,
 };
 use crate::error::{Error, Result};
-use crate::linalg::{parallelism, product, row_blocks, scale_rows};
+use crate::linalg::{extremes, on_threads, parallelism, product, row_blocks, scale_rows, slice_of};
 use crate::preprocess::ScaledRows;
-use faer::{Accum, Mat, MatRef};
+use faer::{Accum, ColRef, Mat, MatRef};
 use std::ops::Range;
 
 /// The constant beside the inputs of a layer: biases are this times a random weight.
@@ -424,10 +424,8 @@ fn scale_nodes(layer: &mut Layer, rows: &ScaledRows<'_>, low: f64, high: f64) {
     for range in row_blocks(rows.len()) {
         let values = nodes_of(layer, rows.block(range).as_ref());
         for (j, column) in values.col_iter().enumerate() {
-            for &value in column.iter() {
-                least[j] = least[j].min(value);
-                most[j] = most[j].max(value);
-            }
+            let (low, high) = extremes(slice_of(column));
+            (least[j], most[j]) = (least[j].min(low), most[j].max(high));
         }
     }
     let (mut factor, mut offset) = (vec![0.0; nodes], vec![0.0; nodes]);
@@ -459,17 +457,17 @@ fn largest_argument(
     let mut groups = features;
     groups.push(linear);
     let map = map_of(rows.columns(), groups)?;
-    let (mut largest, mut largest_size) = (f64::NEG_INFINITY, 0.0_f64);
+    let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
     map.visit(rows, |_, u| {
-        for column in u.subcols(u.ncols() - nodes, nodes).col_iter() {
-            for &value in column.iter() {
-                largest = largest.max(value);
-                largest_size = largest_size.max(value.abs());
-            }
+        let columns: Vec<ColRef<'_, f64>> =
+            u.subcols(u.ncols() - nodes, nodes).col_iter().collect();
+        let flops = (u.nrows() * nodes) as f64;
+        for (low, high) in on_threads(columns, flops, |column| extremes(slice_of(column))) {
+            (least, most) = (least.min(low), most.max(high));
         }
         Ok(())
     })?;
-    Ok(if largest > 0.0 { largest } else { largest_size })
+    Ok(if most > 0.0 { most } else { -least })
 }
 
 #[cfg(test)]

@@ -202,17 +202,20 @@ impl FeatureMap {
         u
     }
 
-    /// Visits U of scaled rows block by block, in order, in one buffer: a fresh one for every block
+    /// Visits U of scaled rows block by block, in order, in the same buffers: fresh ones for every block
     /// would cost more than some maps.
     pub(crate) fn visit(
         &self,
         rows: &ScaledRows<'_>,
         mut visitor: impl FnMut(Range<usize>, MatRef<'_, f64>) -> Result<()>,
     ) -> Result<()> {
-        let mut buffer = Mat::zeros(BLOCK_ROWS.min(rows.len()), self.width());
+        let most = BLOCK_ROWS.min(rows.len());
+        let (mut x, mut u) = (Mat::zeros(most, self.inputs), Mat::zeros(most, self.width()));
         for range in row_blocks(rows.len()) {
-            let mut u = buffer.as_mut().subrows_mut(0, range.len());
-            self.apply(rows.block(range.clone()).as_ref(), u.as_mut());
+            let mut x = x.as_mut().subrows_mut(0, range.len());
+            let mut u = u.as_mut().subrows_mut(0, range.len());
+            rows.block_into(range.clone(), x.as_mut());
+            self.apply(x.as_ref(), u.as_mut());
             visitor(range, u.as_ref())?;
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Scalers of inputs and targets.
 
 use super::statistics;
-use crate::linalg::{select_rows, slice_of, slice_of_column};
+use crate::linalg::{on_threads, select_rows, slice_of, slice_of_column, split_rows};
 use faer::{ColRef, Mat, MatMut, MatRef, RowRef};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -302,6 +302,9 @@ fn significant(deviation: f64, mean: f64) -> f64 {
     if deviation > 4.0 * f64::EPSILON * mean.abs() { deviation } else { 0.0 }
 }
 
+/// Rows that a thread scales at a time: a hundred inputs of them fit into a cache.
+const ROWS_AT_ONCE: usize = 200;
+
 /// Rows of raw inputs that are scaled block by block, so that no scaled copy of all rows is made.
 #[derive(Clone, Copy)]
 pub(crate) struct ScaledRows<'a> {
@@ -324,9 +327,21 @@ impl<'a> ScaledRows<'a> {
 
     /// The scaled rows of this range.
     pub(crate) fn block(&self, rows: Range<usize>) -> Mat<f64> {
-        let mut block = self.x.subrows(rows.start, rows.len()).to_owned();
-        self.scaler.apply(block.as_mut());
+        let mut block = Mat::zeros(rows.len(), self.x.ncols());
+        self.block_into(rows, block.as_mut());
         block
+    }
+
+    /// Writes the scaled rows of this range into a column-major matrix.
+    pub(crate) fn block_into(&self, rows: Range<usize>, into: MatMut<'_, f64>) {
+        let x = self.x.subrows(rows.start, rows.len());
+        let flops = 10.0 * (x.nrows() * x.ncols()) as f64;
+        let starts = (0..x.nrows()).step_by(ROWS_AT_ONCE);
+        let parts = starts.zip(split_rows(into, ROWS_AT_ONCE)).collect();
+        on_threads(parts, flops, |(start, mut part): (usize, MatMut<'_, f64>)| {
+            part.copy_from(x.subrows(start, part.nrows()));
+            self.scaler.apply(part);
+        });
     }
 
     /// Copies the raw rows of this range into a column-major matrix; `false` if some of their values are not finite.

@@ -45,10 +45,20 @@ impl NormalEquations {
     /// # Panics
     /// If the shapes do not match.
     pub fn of(u: MatRef<'_, f64>, y: MatRef<'_, f64>, weights: Option<&[f64]>) -> Self {
-        assert!(u.nrows() == y.nrows() && weights.is_none_or(|w| w.len() == u.nrows()));
         let mut equations = Self::empty(u.ncols(), y.ncols());
-        equations.add(u, y, weights, parallelism());
+        equations.add_rows(u, y, weights);
         equations
+    }
+
+    /// Adds rows with their sample weights (1 if not given): the equations of all rows are those of some rows with the
+    /// others added, to rounding.
+    ///
+    /// # Panics
+    /// If the shapes do not match.
+    pub fn add_rows(&mut self, u: MatRef<'_, f64>, y: MatRef<'_, f64>, weights: Option<&[f64]>) {
+        assert!(u.nrows() == y.nrows() && weights.is_none_or(|w| w.len() == u.nrows()));
+        assert!(u.ncols() == self.r.ncols() && y.ncols() == self.p.ncols());
+        self.add(u, y, weights, parallelism());
     }
 
     /// R and P.
@@ -76,7 +86,7 @@ impl NormalEquations {
         self.weight
     }
 
-    /// Adds rows with their sample weights (1 if not given).
+    /// As [`add_rows`](Self::add_rows), on these threads.
     pub(crate) fn add(
         &mut self,
         u: MatRef<'_, f64>,

@@ -141,15 +141,15 @@ pub(super) fn add<K: Kernel<W>, const W: usize>(
     true
 }
 
-/// Room for panels, which a thread keeps for its next product unless it is large: pages that the system has to clear
-/// take as long as a small product does.
+/// Room for panels, which a thread keeps for its next product: pages that the system has to clear take as long as a small
+/// product does, and 2 % of a large one.
 struct Scratch {
     numbers: Vec<f64>,
     needed: usize,
 }
 
-/// Numbers that a thread keeps, at most.
-const MOST_KEPT: usize = 1 << 19;
+/// Numbers that a thread keeps, at most: 64 MiB, enough for 8000 nodes with weights.
+const MOST_KEPT: usize = 1 << 23;
 
 thread_local! {
     static KEPT: Cell<Vec<f64>> = const { Cell::new(Vec::new()) };
