@@ -34,6 +34,7 @@ mod linalg;
 mod matrix;
 pub mod memory;
 mod progress;
+mod vectors;
 
 pub mod data;
 pub mod preprocess;

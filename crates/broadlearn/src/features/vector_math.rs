@@ -21,6 +21,7 @@
 //!   stands in a slice of whatever length, with AVX-512, with AVX2 or without; only the payload of a NaN is open.
 //! * Speed: without a fused multiply-add in hardware `mul_add` is a library call, exact but slow.
 
+use crate::vectors::{Loops, widest};
 use std::f64::consts::{LN_2, LOG2_E};
 
 pub(super) mod single;
@@ -40,36 +41,21 @@ pub(crate) fn exp(values: &mut [f64]) {
     apply(values, exp_kernel);
 }
 
-/// Runs the loop that suits the machine at hand, in either precision.
-///
-/// The `unsafe` blocks of this module are sound: `apply_avx512` and `apply_avx2_fma` are safe code whose only demand
-/// is a processor with the instruction sets of their `target_feature` attributes, and the
-/// conditions right before the calls ask the processor for these.
-#[allow(unsafe_code)]
+/// Runs the loop with the vectors of the machine at hand, in either precision.
 fn apply<T: Copy>(values: &mut [T], kernel: impl Fn(T) -> T) {
-    #[cfg(target_arch = "x86_64")]
-    if std::is_x86_feature_detected!("avx512f") && std::is_x86_feature_detected!("avx512dq") {
-        // SAFETY: AVX-512 was detected in the line above.
-        return unsafe { apply_avx512(values, kernel) };
-    }
-    #[cfg(target_arch = "x86_64")]
-    if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
-        // SAFETY: AVX2 and FMA were detected in the line above.
-        return unsafe { apply_avx2_fma(values, kernel) };
-    }
-    apply_portable(values, kernel);
+    widest(Map { values, kernel });
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq")]
-fn apply_avx512<T: Copy>(values: &mut [T], kernel: impl Fn(T) -> T) {
-    apply_portable(values, kernel);
+struct Map<'a, T, F> {
+    values: &'a mut [T],
+    kernel: F,
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn apply_avx2_fma<T: Copy>(values: &mut [T], kernel: impl Fn(T) -> T) {
-    apply_portable(values, kernel);
+impl<T: Copy, F: Fn(T) -> T> Loops for Map<'_, T, F> {
+    #[inline(always)]
+    fn run(self) {
+        apply_portable(self.values, self.kernel);
+    }
 }
 
 /// This loop and the kernels are always inlined, because a function of its own would be compiled

@@ -2,6 +2,7 @@
 
 use super::statistics;
 use crate::linalg::{on_threads, select_rows, slice_of, slice_of_column, split_rows};
+use crate::vectors::{Loops, widest};
 use faer::{ColRef, Mat, MatMut, MatRef, RowRef};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -194,7 +195,7 @@ impl Scaler {
                     }
                 }
             }
-            Self::Rows => z_score_rows(x),
+            Self::Rows => widest(RowZScore(x)),
         }
     }
 
@@ -264,35 +265,42 @@ fn untame(value: f64) -> f64 {
 
 /// Mean 0 and standard deviation 1 in every row: [`statistics::mean_and_deviation`] of all rows at once,
 /// column by column, because the values of a row lie far apart in memory.
-fn z_score_rows(mut x: MatMut<'_, f64>) {
-    let columns = x.ncols() as f64;
-    let Some(first) = x.as_ref().col_iter().next() else { return };
-    let origin: Vec<f64> = first.iter().copied().collect();
-    let mut shift = vec![0.0; origin.len()];
-    for column in x.as_ref().col_iter() {
-        for ((sum, value), origin) in shift.iter_mut().zip(slice_of(column)).zip(&origin) {
-            *sum += value - origin;
+struct RowZScore<'a>(MatMut<'a, f64>);
+
+impl Loops for RowZScore<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let mut x = self.0;
+        let columns = x.ncols() as f64;
+        let Some(first) = x.as_ref().col_iter().next() else { return };
+        let origin: Vec<f64> = slice_of(first).to_vec();
+        let n = origin.len();
+        let (mut shift, mut factor, mut mean) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+        for column in x.as_ref().col_iter() {
+            for ((sum, value), origin) in shift.iter_mut().zip(slice_of(column)).zip(&origin) {
+                *sum += value - origin;
+            }
         }
-    }
-    shift.iter_mut().for_each(|sum| *sum /= columns);
-    let mut factor = vec![0.0; origin.len()];
-    for column in x.as_ref().col_iter() {
-        let offsets = origin.iter().zip(&shift);
-        for ((sum, value), (origin, shift)) in factor.iter_mut().zip(slice_of(column)).zip(offsets)
-        {
-            let distance = value - origin - shift;
-            *sum += distance * distance;
+        for ((mean, shift), origin) in mean.iter_mut().zip(&mut shift).zip(&origin) {
+            *shift /= columns;
+            *mean = origin + *shift;
         }
-    }
-    let mean: Vec<f64> = origin.iter().zip(&shift).map(|(origin, shift)| origin + shift).collect();
-    for (square, mean) in factor.iter_mut().zip(&mean) {
-        let deviation = significant((*square / columns).sqrt(), *mean);
-        *square = if deviation > 0.0 { 1.0 / deviation } else { 0.0 };
-    }
-    for column in x.as_mut().col_iter_mut() {
-        let rows = mean.iter().zip(&factor);
-        for (value, (mean, factor)) in slice_of_column(column).iter_mut().zip(rows) {
-            *value = (*value - mean) * factor;
+        for column in x.as_ref().col_iter() {
+            let values = slice_of(column).iter().zip(&origin).zip(&shift);
+            for (sum, ((value, origin), shift)) in factor.iter_mut().zip(values) {
+                let distance = value - origin - shift;
+                *sum += distance * distance;
+            }
+        }
+        for (square, mean) in factor.iter_mut().zip(&mean) {
+            let deviation = significant((*square / columns).sqrt(), *mean);
+            *square = if deviation > 0.0 { 1.0 / deviation } else { 0.0 };
+        }
+        for column in x.as_mut().col_iter_mut() {
+            let rows = mean.iter().zip(&factor);
+            for (value, (mean, factor)) in slice_of_column(column).iter_mut().zip(rows) {
+                *value = (*value - mean) * factor;
+            }
         }
     }
 }
