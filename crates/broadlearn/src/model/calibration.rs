@@ -59,6 +59,11 @@ pub(crate) const HARDLY_BELIEVED: f64 = 0.1;
 /// So are rows beyond this many spreads of the trustworthy ones, if there are so many.
 const FAR: f64 = 4.0;
 const MANY: usize = 30;
+/// And rows beyond so many, if they lie evenly.
+const NEARER: [f64; 2] = [2.0, 3.0];
+/// An exponential tail has this share of its rows in the nearer half of the range that holds nearly all; others that are
+/// known for their tails have more.
+const NEAR_IN_TAILS: f64 = 0.777;
 /// If fewer rows than this share are candidates, none is.
 const FEW: f64 = 0.02;
 /// The range of the candidates holds this share of them.
@@ -200,21 +205,20 @@ impl Model {
     }
 
     fn good_residuals(&self, left_out: &LeftOut, rows: Labelled<'_>) -> Vec<Good> {
+        let weight = |row: usize| rows.weights.map_or(1.0, |weights| weights[row]);
+        let sizes: Vec<(f64, f64)> =
+            left_out.distances.iter().enumerate().map(|(row, &size)| (size, weight(row))).collect();
         let edge = match self.report().loss {
             // Every row is believed.
             Loss::Squared => f64::INFINITY,
-            loss => edge(&left_out.distances, loss),
+            loss => edge(&sizes, loss),
         };
-        let weight = |row: usize| rows.weights.map_or(1.0, |weights| weights[row]);
         let mut residuals = left_out.predictions.values().clone();
         self.target_scaler().apply(residuals.as_mut());
         residuals = self.first().scaled_targets(rows) - residuals;
         if residuals.ncols() == 1 {
-            let sizes = left_out.distances.iter().enumerate();
-            return vec![Good::of(sizes.map(|(row, &size)| (size, weight(row))).collect(), edge)];
+            return vec![Good::of(sizes, edge)];
         }
-        let sizes: Vec<(f64, f64)> =
-            left_out.distances.iter().enumerate().map(|(row, &size)| (size, weight(row))).collect();
         let wrong = Wrong::among(&sizes, edge);
         let kept = |row: &usize| matches!(wrong, Wrong::None) || left_out.distances[*row] < edge;
         residuals
@@ -245,15 +249,26 @@ impl Member {
 
 /// The residual from which on rows may be wrong: those that the loss hardly believes. A kernel may be so wide that it
 /// believes all, because wrong rows do its model no harm; then those that are far from all others, if there are enough of
-/// them to see how they lie.
-fn edge(distances: &[f64], loss: Loss) -> f64 {
+/// them to see how they lie. Where noise is broad, few are; then those that are nearer, if they lie evenly, as errors do and
+/// tails do not.
+fn edge(sizes: &[(f64, f64)], loss: Loss) -> f64 {
+    let distances: Vec<f64> = sizes.iter().map(|(size, _)| *size).collect();
     let mut weights: Vec<f64> = distances.iter().map(|norm| norm * norm).collect();
     loss.weigh(&mut weights);
     let hardly_believed = distances.iter().zip(&weights).filter(|(_, w)| **w < HARDLY_BELIEVED);
     let edge = hardly_believed.map(|(distance, _)| *distance).fold(f64::INFINITY, f64::min);
-    let far = FAR * trustworthy_spread(distances);
-    let beyond = distances.iter().filter(|distance| **distance >= far).count();
-    if far > 0.0 && beyond >= MANY { edge.min(far) } else { edge }
+    let spread = trustworthy_spread(&distances);
+    if spread == 0.0 {
+        return edge;
+    }
+    let many = |from: f64| distances.iter().filter(|size| **size >= from).count() >= MANY;
+    let evenly = |from: &f64| {
+        many(*from) && Quarters::beyond(*from, sizes).is_some_and(|quarters| quarters.are_even())
+    };
+    let nearer = NEARER.map(|near| near * spread).into_iter().find(evenly);
+    let far = FAR * spread;
+    let others = nearer.or(many(far).then_some(far)).unwrap_or(f64::INFINITY);
+    edge.min(others)
 }
 
 /// The leverage that rows would have as new ones, which one in a hundred exceeds.
@@ -290,33 +305,69 @@ pub(crate) enum Wrong {
 impl Wrong {
     /// Among residual sizes with the weights of their rows.
     pub(crate) fn among(sizes: &[(f64, f64)], edge: f64) -> Self {
-        let beyond = || sizes.iter().filter(|(size, _)| *size >= edge);
-        let all: f64 = sizes.iter().map(|(_, weight)| weight).sum();
-        if beyond().map(|(_, weight)| weight).sum::<f64>() < (FEW * all).max(3.0) {
-            return Self::None;
+        let Some(quarters) = Quarters::beyond(edge, sizes) else { return Self::None };
+        if quarters.width == 0.0 {
+            return Self::Lump;
         }
-        // A single wild row must not stretch the range until all others look like a tail.
-        let (candidates, weights): (Vec<f64>, Vec<f64>) = beyond().copied().unzip();
-        let sorted = statistics::sorted(&candidates, Some(&weights));
-        let farthest = statistics::quantile(&sorted, NEARLY_ALL).unwrap_or(edge);
-        let quarter = (farthest - edge) / 4.0;
-        let mut counts = [0.0_f64; 4];
-        for (size, weight) in beyond() {
-            let place = if quarter > 0.0 { ((size - edge) / quarter) as usize } else { 0 };
-            counts[place.min(3)] += weight;
-        }
-        let (near, far) = (counts[0] + counts[1], counts[2] + counts[3]);
+        let ([near, far], counts) = (quarters.halves(), quarters.counts);
         if near > TAIL * far + 3.0 && counts[1] <= counts[0] {
             return Self::None;
         }
         let mut sorted = counts;
         sorted.sort_unstable_by(f64::total_cmp);
         let middle = f64::midpoint(sorted[1], sorted[2]);
-        if sorted[3] > LUMP * middle + 3.0 || quarter == 0.0 {
+        // What is dense next to the edge is the tail of the good rows.
+        if sorted[3] > LUMP * middle + 3.0 && sorted[3] > counts[0] {
             return Self::Lump;
         }
         // Errors are added to residuals, so that they thin out at the far end: the denser half counts.
-        Self::Even(sorted[2] / quarter)
+        Self::Even(sorted[2] / quarters.width)
+    }
+}
+
+/// How the rows beyond an edge lie: the range that holds nearly all of them, in quarters.
+struct Quarters {
+    counts: [f64; 4],
+    /// Beyond the range.
+    farther: f64,
+    width: f64,
+}
+
+impl Quarters {
+    /// `None` if there are few such rows.
+    fn beyond(edge: f64, sizes: &[(f64, f64)]) -> Option<Self> {
+        let beyond = || sizes.iter().filter(|(size, _)| *size >= edge);
+        let all: f64 = sizes.iter().map(|(_, weight)| weight).sum();
+        if beyond().map(|(_, weight)| weight).sum::<f64>() < (FEW * all).max(3.0) {
+            return None;
+        }
+        // A single wild row must not stretch the range until all others look like a tail.
+        let (candidates, weights): (Vec<f64>, Vec<f64>) = beyond().copied().unzip();
+        let sorted = statistics::sorted(&candidates, Some(&weights));
+        let width = (statistics::quantile(&sorted, NEARLY_ALL)? - edge) / 4.0;
+        let (mut counts, mut farther) = ([0.0_f64; 4], 0.0);
+        for (size, weight) in beyond() {
+            match counts.get_mut(((size - edge) / width) as usize) {
+                Some(count) => *count += weight,
+                None => farther += weight,
+            }
+        }
+        Some(Self { counts, farther, width })
+    }
+
+    /// The rows in the nearer and in the farther half.
+    fn halves(&self) -> [f64; 2] {
+        let [a, b, c, d] = self.counts;
+        [a + b, c + d + self.farther]
+    }
+
+    /// Whether the nearer half holds fewer rows than that of a tail would, by three standard errors, and yet no fewer than
+    /// half as many as the farther one.
+    fn are_even(&self) -> bool {
+        let [near, far] = self.halves();
+        let all = near + far;
+        let chance = (all * NEAR_IN_TAILS * (1.0 - NEAR_IN_TAILS)).sqrt();
+        near <= all * NEAR_IN_TAILS - 3.0 * chance && 2.0 * near >= far
     }
 }
 
@@ -439,17 +490,62 @@ mod tests {
         assert!((ninety(&good) - 1.645).abs() < 0.1 && (good.count - 2000.0).abs() < 1.0);
     }
 
+    fn weighed(norms: &[f64]) -> Vec<(f64, f64)> {
+        norms.iter().map(|norm| (*norm, 1.0)).collect()
+    }
+
     #[test]
     fn wrong_rows_are_seen_even_by_a_kernel_that_believes_all() {
         let mut stream = Stream::new(2, Purpose::Noise, 0);
         let mut norms: Vec<f64> = (0..2000).map(|_| stream.normal().abs()).collect();
         let wide = RobustLoss::Correntropy.at(1000.0);
-        assert_eq!(edge(&norms, wide), f64::INFINITY);
+        assert_eq!(edge(&weighed(&norms), wide), f64::INFINITY);
         norms.extend((0..400).map(|i| 20.0 * (f64::from(i) + 0.5) / 400.0));
-        let far = edge(&norms, wide);
-        assert!(far > 3.5 && far < 6.0, "{far}");
+        let far = edge(&weighed(&norms), wide);
+        assert!(far > 1.5 && far < 6.0, "{far}");
         let good = Good::of(norms.into_iter().map(|norm| (norm, 1.0)).collect(), far);
         assert!((ninety(&good) - 1.645).abs() < 0.1 && (good.count - 2000.0).abs() < 60.0);
+    }
+
+    #[test]
+    fn errors_that_broad_noise_hides_are_seen_where_they_lie_evenly() {
+        let mut stream = Stream::new(3, Purpose::Noise, 0);
+        let mut norms: Vec<f64> = (0..2000).map(|_| stream.normal().abs()).collect();
+        norms.extend((0..500).map(|_| (stream.normal() + 4.0 * stream.unit()).abs()));
+        let wide = RobustLoss::Correntropy.at(1000.0);
+        let sizes = weighed(&norms);
+        // Beyond four spreads there are not enough to tell anything.
+        let spread = trustworthy_spread(&norms);
+        assert!(Quarters::beyond(FAR * spread, &sizes).is_none());
+        let good = Good::of(sizes.clone(), edge(&sizes, wide));
+        assert!((ninety(&good) - 1.645).abs() < 0.15, "{}", ninety(&good));
+    }
+
+    #[test]
+    fn tails_of_good_rows_hardly_ever_look_even() {
+        let wide = RobustLoss::Correntropy.at(1000.0);
+        let mut misled = [0; 2];
+        for seed in 0..200 {
+            let mut stream = Stream::new(seed, Purpose::Noise, 0);
+            let normal: Vec<f64> = (0..1000).map(|_| stream.normal().abs()).collect();
+            let exponential: Vec<f64> = (0..1000).map(|_| -(1.0 - stream.unit()).ln()).collect();
+            for (norms, misled) in [normal, exponential].iter().zip(&mut misled) {
+                *misled +=
+                    usize::from(edge(&weighed(norms), wide) < FAR * trustworthy_spread(norms));
+            }
+        }
+        assert!(misled.iter().all(|misled| *misled <= 10), "{misled:?}");
+    }
+
+    #[test]
+    fn a_dense_tail_next_to_the_edge_is_no_lump() {
+        // 300 good rows, a third of them beyond the edge, and 90 errors spread evenly.
+        let tail = |i: i32| 0.01 * (1.0 + f64::from(i) / 10.0);
+        let mut sizes: Vec<f64> = (0..200).map(|i| 0.01 * f64::from(i) / 200.0).collect();
+        sizes.extend((0..100).map(tail));
+        sizes.extend((0..90).map(|i| (f64::from(i) + 0.5) / 90.0));
+        let good = Good::of(weighed(&sizes), 0.01);
+        assert!((good.count - 300.0).abs() < 15.0, "{}", good.count);
     }
 
     #[test]
