@@ -66,7 +66,7 @@ digits: what updates of a Cholesky factor, a carried inverse and a pseudo-invers
 (examples/lost_digits.rs).
 
 robustness: the automatic choice of kernel size and ridge against the best one in hindsight, K splits
-(examples/robustness.rs). About half an hour with 10.
+(examples/robustness.rs). About ten minutes with 30, which single sets need.
 
 peers, audit, intervals: `fit`, `audit` and `predict --interval` without further options against scikit-learn and
 LightGBM, cleanlab, and MAPIE, each in minutes (xtask/bench/*.py; Python 3.11 or newer). Tables and every

@@ -3,7 +3,7 @@
 use super::choose::Decision;
 use super::ensemble::naming;
 use super::rows::{Kept, Labelled, target_matrix};
-use super::settings::{CheckedSettings, Criterion, Procedure, Settings};
+use super::{CheckedSettings, Criterion, Procedure, Settings};
 use super::{Member, Model};
 use crate::data::{Kind, Schema, TargetSchema, Targets, Task};
 use crate::error::{Category, Error, Result};

@@ -15,7 +15,7 @@
 use super::choose::Decision;
 use super::fit::{PRECISION, linear_columns};
 use super::rows::{Kept, Labelled, target_matrix};
-use super::settings::{CheckedSettings, Criterion, Procedure, Regularisation, Settings};
+use super::{CheckedSettings, Criterion, Procedure, Regularisation, Settings};
 use super::{Member, Model};
 use crate::data::{Part, Samples, Schema, SchemaReader, TableReader, TrainingData};
 use crate::error::{Error, Result};

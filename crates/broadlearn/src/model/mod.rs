@@ -3,6 +3,7 @@
 //! [`fit`](Settings::fit) is the whole algorithm on one screen, in `fit.rs`.
 
 mod settings;
+mod checked_settings;
 mod rows;
 mod member;
 mod choose;
@@ -29,6 +30,7 @@ mod map_file;
 
 pub use calibration::{Calibration, Region};
 pub(crate) use calibration::{Good, HARDLY_BELIEVED, Wrong};
+pub use checked_settings::CheckedSettings;
 pub(crate) use continuation::{Continuation, SeriesFacts};
 pub use file::FORMAT_VERSION;
 pub use fit::Training;
@@ -42,7 +44,7 @@ pub use predictor::{Precision, Predictor};
 pub use refine::{Drift, Refinement};
 pub use row_predictor::RowPredictor;
 pub use rows::Labelled;
-pub use settings::{CheckedSettings, Criterion, Procedure, Regularisation, Settings};
+pub use settings::{Criterion, Procedure, Regularisation, Settings};
 
 use crate::data::{Schema, Task};
 use crate::features::FeatureMap;

@@ -21,6 +21,8 @@ mod larger_than_memory;
 mod losses;
 // Learning, forgetting, growing, merging: each equals a fit from the beginning.
 mod increments;
+// And besides: new classes, shards, refinement, quarantine, refusals.
+mod changes;
 // Several networks as one model.
 mod ensembles;
 // The search over a grid of settings.

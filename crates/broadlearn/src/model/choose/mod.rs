@@ -12,7 +12,8 @@ mod network;
 mod relevance;
 mod sample;
 
-use super::settings::{CheckedSettings, Criterion, Open, Procedure, Regularisation};
+use super::settings::Open;
+use super::{CheckedSettings, Criterion, Procedure, Regularisation};
 use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::features::draw::{Purpose, Stream};

@@ -1,7 +1,7 @@
 //! The network and the ridge, by leave-one-out with the sample weights of the rows: designs are screened
 //! small, the best two grow while that helps; in the end one is tried that has many steep nodes.
 
-use super::super::settings::{CheckedSettings, Criterion};
+use super::super::{CheckedSettings, Criterion};
 use super::relevance::{INPUT_NODES, best};
 use super::sample::{Entrant, Sample, Trial, least, most, put_all};
 use super::{Decision, network_rows};

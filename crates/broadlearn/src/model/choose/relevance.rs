@@ -6,7 +6,7 @@
 //! seen the targets may fit their noise, and leave-one-out would not notice: every row had a say. So
 //! relevances are believed only if those of one half of the rows help the other half.
 
-use super::super::settings::{CheckedSettings, Criterion};
+use super::super::{CheckedSettings, Criterion};
 use super::INPUT_ROWS;
 use super::network::{GAINS, USUAL_RIDGE, USUAL_SPEED, neighbours};
 use super::sample::{Entrant, Sample, Trial, least, most};

@@ -1,6 +1,6 @@
 //! The rows that the choice looks at, and how a network is judged by them.
 
-use super::super::settings::CheckedSettings;
+use super::super::CheckedSettings;
 use crate::error::Result;
 use crate::features::FeatureMap;
 use crate::features::build::build;

@@ -20,7 +20,7 @@ pub use grid::{Grid, Network, Setting};
 pub use judge::Judged;
 
 use super::rows::{Kept, Labelled, target_matrix};
-use super::settings::{CheckedSettings, Settings};
+use super::{CheckedSettings, Settings};
 use super::{Model, Training};
 use crate::data::{Schema, Targets, Task};
 use crate::error::{Category, Error, Result};
