@@ -58,48 +58,70 @@ pub(super) fn tell_digits(rounds: &Rounds, _: Option<Machine>) -> Told {
 
 /// By how much the automatic choice is worse than the best in hindsight, by share of wrong targets.
 pub(super) fn tell_robustness(rounds: &Rounds, _: Option<Machine>) -> Told {
-    let name = |cells: &[&str]| Some(format!("{} spoilt", cells[1]));
+    let name = |cells: &[&str]| cells[1].ends_with('%').then(|| format!("{} spoilt", cells[1]));
     let chart = Chart::new("Automatic against hindsight")
-        .x_label("set, in the order of the table")
-        .y_label("excess, %")
+        .y_label("excess: %, of classes points")
         .h_line("as good", 0.0);
-    told(rounds, with_lines(chart, &rounds.text, [6, 4], name, 0.0))
+    let found = values_of(&rounds.text, [6, 4], name);
+    let rows = rounds.text.iter().map(|row| cells_of(row)).filter(|cells| cells.len() == 6);
+    // Without the heading and the line below it.
+    let mut sets: Vec<String> = rows.skip(2).map(|cells| cells[0].to_owned()).collect();
+    sets.dedup();
+    let chart = found.into_iter().fold(chart.categories(sets), |chart, (name, values)| {
+        chart.series(Series::points(name, placed(&values, 0.0)))
+    });
+    told(rounds, chart)
 }
 
 fn told(rounds: &Rounds, picture: Chart) -> Told {
     Told { text: rounds.text.join("\n").trim().to_owned(), picture: Some(picture) }
 }
 
-/// A line for each name that rows with so many cells have, with the values of one of their cells one after the other. What is no
-/// number leaves a gap.
+/// A line for each name that rows with so many cells have.
 fn with_lines(
-    mut chart: Chart,
+    chart: Chart,
     text: &[String],
-    [width, cell]: [usize; 2],
+    shape: [usize; 2],
     name: impl Fn(&[&str]) -> Option<String>,
     first: f64,
 ) -> Chart {
-    let mut lines: Vec<(String, Vec<Option<f64>>)> = Vec::new();
+    let lines = values_of(text, shape, name).into_iter();
+    let lines = lines.map(|(name, values)| (name, placed(&values, first)));
+    lines
+        .filter(|(_, points)| !points.is_empty())
+        .fold(chart, |chart, (name, points)| chart.series(Series::line(name, points)))
+}
+
+/// For each name that rows with so many cells have, the values of one of their cells one after the other. What is no number
+/// leaves a gap.
+fn values_of(
+    text: &[String],
+    [width, cell]: [usize; 2],
+    name: impl Fn(&[&str]) -> Option<String>,
+) -> Vec<(String, Vec<Option<f64>>)> {
+    let mut found: Vec<(String, Vec<Option<f64>>)> = Vec::new();
     for row in text {
-        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let cells = cells_of(row);
         let name = if cells.len() == width { name(&cells) } else { None };
         let Some(name) = name else { continue };
         let number = cells[cell].split([';', '%']).next().unwrap_or_default();
         let value = number.trim().parse().ok();
-        match lines.iter_mut().find(|(other, _)| *other == name) {
+        match found.iter_mut().find(|(other, _)| *other == name) {
             Some((_, values)) => values.push(value),
-            None => lines.push((name, vec![value])),
+            None => found.push((name, vec![value])),
         }
     }
-    for (name, values) in lines {
-        let points = values.iter().enumerate();
-        let points = points.filter_map(|(place, value)| Some((first + place as f64, (*value)?)));
-        let points: Vec<(f64, f64)> = points.collect();
-        if !points.is_empty() {
-            chart = chart.series(Series::line(name, points));
-        }
-    }
-    chart
+    found
+}
+
+fn cells_of(row: &str) -> Vec<&str> {
+    row.trim_matches('|').split('|').map(str::trim).collect()
+}
+
+/// Values at whole numbers from `first` on.
+fn placed(values: &[Option<f64>], first: f64) -> Vec<(f64, f64)> {
+    let points = values.iter().enumerate();
+    points.filter_map(|(place, value)| Some((first + place as f64, (*value)?))).collect()
 }
 
 #[cfg(test)]
