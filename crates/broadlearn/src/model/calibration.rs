@@ -59,7 +59,7 @@ pub(crate) const HARDLY_BELIEVED: f64 = 0.1;
 /// So are rows beyond this many spreads of the trustworthy ones, if there are so many.
 const FAR: f64 = 4.0;
 const MANY: usize = 30;
-/// And rows beyond so many, if they lie evenly.
+/// And, for a single target, rows beyond so many if they lie evenly.
 const NEARER: [f64; 2] = [2.0, 3.0];
 /// An exponential tail has this share of its rows in the nearer half of the range that holds nearly all; others that are
 /// known for their tails have more.
@@ -208,17 +208,19 @@ impl Model {
         let weight = |row: usize| rows.weights.map_or(1.0, |weights| weights[row]);
         let sizes: Vec<(f64, f64)> =
             left_out.distances.iter().enumerate().map(|(row, &size)| (size, weight(row))).collect();
-        let edge = match self.report().loss {
+        let [edge, nearer] = match self.report().loss {
             // Every row is believed.
-            Loss::Squared => f64::INFINITY,
-            loss => edge(&sizes, loss),
+            Loss::Squared => [f64::INFINITY; 2],
+            loss => {
+                [edge(&left_out.distances, loss), edge_of_even_errors(&left_out.distances, &sizes)]
+            }
         };
+        if left_out.predictions.values().ncols() == 1 {
+            return vec![Good::of(sizes, edge.min(nearer))];
+        }
         let mut residuals = left_out.predictions.values().clone();
         self.target_scaler().apply(residuals.as_mut());
         residuals = self.first().scaled_targets(rows) - residuals;
-        if residuals.ncols() == 1 {
-            return vec![Good::of(sizes, edge)];
-        }
         let wrong = Wrong::among(&sizes, edge);
         let kept = |row: &usize| matches!(wrong, Wrong::None) || left_out.distances[*row] < edge;
         residuals
@@ -249,26 +251,27 @@ impl Member {
 
 /// The residual from which on rows may be wrong: those that the loss hardly believes. A kernel may be so wide that it
 /// believes all, because wrong rows do its model no harm; then those that are far from all others, if there are enough of
-/// them to see how they lie. Where noise is broad, few are; then those that are nearer, if they lie evenly, as errors do and
-/// tails do not.
-fn edge(sizes: &[(f64, f64)], loss: Loss) -> f64 {
-    let distances: Vec<f64> = sizes.iter().map(|(size, _)| *size).collect();
+/// them to see how they lie.
+fn edge(distances: &[f64], loss: Loss) -> f64 {
     let mut weights: Vec<f64> = distances.iter().map(|norm| norm * norm).collect();
     loss.weigh(&mut weights);
     let hardly_believed = distances.iter().zip(&weights).filter(|(_, w)| **w < HARDLY_BELIEVED);
     let edge = hardly_believed.map(|(distance, _)| *distance).fold(f64::INFINITY, f64::min);
-    let spread = trustworthy_spread(&distances);
-    if spread == 0.0 {
-        return edge;
-    }
-    let many = |from: f64| distances.iter().filter(|size| **size >= from).count() >= MANY;
+    let far = FAR * trustworthy_spread(distances);
+    let beyond = distances.iter().filter(|distance| **distance >= far).count();
+    if far > 0.0 && beyond >= MANY { edge.min(far) } else { edge }
+}
+
+/// Where noise is broad, few errors are far from all others. A nearer residual from which on rows lie evenly, as errors do and
+/// tails do not; infinite if there is none.
+fn edge_of_even_errors(distances: &[f64], sizes: &[(f64, f64)]) -> f64 {
+    let spread = trustworthy_spread(distances);
     let evenly = |from: &f64| {
-        many(*from) && Quarters::beyond(*from, sizes).is_some_and(|quarters| quarters.are_even())
+        distances.iter().filter(|distance| **distance >= *from).count() >= MANY
+            && Quarters::beyond(*from, sizes).is_some_and(|quarters| quarters.are_even())
     };
-    let nearer = NEARER.map(|near| near * spread).into_iter().find(evenly);
-    let far = FAR * spread;
-    let others = nearer.or(many(far).then_some(far)).unwrap_or(f64::INFINITY);
-    edge.min(others)
+    let edges = NEARER.map(|near| near * spread).into_iter();
+    edges.filter(|_| spread > 0.0).find(evenly).unwrap_or(f64::INFINITY)
 }
 
 /// The leverage that rows would have as new ones, which one in a hundred exceeds.
@@ -499,10 +502,10 @@ mod tests {
         let mut stream = Stream::new(2, Purpose::Noise, 0);
         let mut norms: Vec<f64> = (0..2000).map(|_| stream.normal().abs()).collect();
         let wide = RobustLoss::Correntropy.at(1000.0);
-        assert_eq!(edge(&weighed(&norms), wide), f64::INFINITY);
+        assert_eq!(edge(&norms, wide), f64::INFINITY);
         norms.extend((0..400).map(|i| 20.0 * (f64::from(i) + 0.5) / 400.0));
-        let far = edge(&weighed(&norms), wide);
-        assert!(far > 1.5 && far < 6.0, "{far}");
+        let far = edge(&norms, wide);
+        assert!(far > 3.5 && far < 6.0, "{far}");
         let good = Good::of(norms.into_iter().map(|norm| (norm, 1.0)).collect(), far);
         assert!((ninety(&good) - 1.645).abs() < 0.1 && (good.count - 2000.0).abs() < 60.0);
     }
@@ -512,26 +515,23 @@ mod tests {
         let mut stream = Stream::new(3, Purpose::Noise, 0);
         let mut norms: Vec<f64> = (0..2000).map(|_| stream.normal().abs()).collect();
         norms.extend((0..500).map(|_| (stream.normal() + 4.0 * stream.unit()).abs()));
-        let wide = RobustLoss::Correntropy.at(1000.0);
         let sizes = weighed(&norms);
         // Beyond four spreads there are not enough to tell anything.
-        let spread = trustworthy_spread(&norms);
-        assert!(Quarters::beyond(FAR * spread, &sizes).is_none());
-        let good = Good::of(sizes.clone(), edge(&sizes, wide));
+        assert!(Quarters::beyond(FAR * trustworthy_spread(&norms), &sizes).is_none());
+        let good = Good::of(sizes.clone(), edge_of_even_errors(&norms, &sizes));
         assert!((ninety(&good) - 1.645).abs() < 0.15, "{}", ninety(&good));
     }
 
     #[test]
     fn tails_of_good_rows_hardly_ever_look_even() {
-        let wide = RobustLoss::Correntropy.at(1000.0);
         let mut misled = [0; 2];
         for seed in 0..200 {
             let mut stream = Stream::new(seed, Purpose::Noise, 0);
             let normal: Vec<f64> = (0..1000).map(|_| stream.normal().abs()).collect();
             let exponential: Vec<f64> = (0..1000).map(|_| -(1.0 - stream.unit()).ln()).collect();
             for (norms, misled) in [normal, exponential].iter().zip(&mut misled) {
-                *misled +=
-                    usize::from(edge(&weighed(norms), wide) < FAR * trustworthy_spread(norms));
+                let edge = edge_of_even_errors(norms, &weighed(norms));
+                *misled += usize::from(edge.is_finite());
             }
         }
         assert!(misled.iter().all(|misled| *misled <= 10), "{misled:?}");
