@@ -61,9 +61,9 @@ const FAR: f64 = 4.0;
 const MANY: usize = 30;
 /// And, for a single target, rows beyond so many if they lie evenly.
 const NEARER: [f64; 2] = [2.0, 3.0];
-/// An exponential tail has this share of its rows in the nearer half of the range that holds nearly all; others that are
-/// known for their tails have more.
-const NEAR_IN_TAILS: f64 = 0.777;
+/// Of normal residuals beyond two spreads this share lies in the nearer half of the range that holds nearly all; of
+/// exponential ones 0.777, of heavier tails more.
+const NEAR_IN_TAILS: f64 = 0.746;
 /// If fewer rows than this share are candidates, none is.
 const FEW: f64 = 0.02;
 /// The range of the candidates holds this share of them.
@@ -513,8 +513,8 @@ mod tests {
     #[test]
     fn errors_that_broad_noise_hides_are_seen_where_they_lie_evenly() {
         let mut stream = Stream::new(3, Purpose::Noise, 0);
-        let mut norms: Vec<f64> = (0..2000).map(|_| stream.normal().abs()).collect();
-        norms.extend((0..500).map(|_| (stream.normal() + 4.0 * stream.unit()).abs()));
+        let mut norms: Vec<f64> = (0..4000).map(|_| stream.normal().abs()).collect();
+        norms.extend((0..1000).map(|_| (stream.normal() + 4.5 * stream.unit()).abs()));
         let sizes = weighed(&norms);
         // Beyond four spreads there are not enough to tell anything.
         assert!(Quarters::beyond(FAR * trustworthy_spread(&norms), &sizes).is_none());
@@ -527,14 +527,15 @@ mod tests {
         let mut misled = [0; 2];
         for seed in 0..200 {
             let mut stream = Stream::new(seed, Purpose::Noise, 0);
-            let normal: Vec<f64> = (0..1000).map(|_| stream.normal().abs()).collect();
-            let exponential: Vec<f64> = (0..1000).map(|_| -(1.0 - stream.unit()).ln()).collect();
+            let n = if seed % 2 == 0 { 1000 } else { 5000 };
+            let normal: Vec<f64> = (0..n).map(|_| stream.normal().abs()).collect();
+            let exponential: Vec<f64> = (0..n).map(|_| -(1.0 - stream.unit()).ln()).collect();
             for (norms, misled) in [normal, exponential].iter().zip(&mut misled) {
                 let edge = edge_of_even_errors(norms, &weighed(norms));
                 *misled += usize::from(edge.is_finite());
             }
         }
-        assert!(misled.iter().all(|misled| *misled <= 10), "{misled:?}");
+        assert!(misled.iter().all(|misled| *misled <= 6), "{misled:?}");
     }
 
     #[test]
