@@ -13,6 +13,7 @@ use broadlearn::faer::Mat;
 use broadlearn::features::Recipe;
 use broadlearn::features::draw::{Purpose, Stream};
 use broadlearn::preprocess::Scaling;
+use broadlearn::solve;
 use broadlearn::state::NormalEquations;
 use broadlearn::{Model, Result, Settings};
 use std::fmt::Write;
@@ -45,6 +46,11 @@ fn main() -> Result<()> {
     let states = [random(BLOCK, 600), random(BLOCK, 1000), random(BLOCK, 5100)];
     let y = random(BLOCK, SHAPE[3]);
     let sample_weights: Vec<f64> = (0..BLOCK).map(|row| (row % 7) as f64 * 0.1).collect();
+    let equations = states.each_ref().map(|u| {
+        let mut equations = NormalEquations::empty(u.ncols(), y.ncols());
+        equations.add_rows(u.as_ref(), y.as_ref(), None);
+        equations
+    });
     let table = csv();
     let big = vec![1.0; BIG];
 
@@ -72,6 +78,14 @@ fn main() -> Result<()> {
         let mut equations = NormalEquations::empty(u.ncols(), y.ncols());
         steps.push(step(&name, flops, move || {
             equations.add_rows(u.as_ref(), y, Some(sample_weights));
+            Ok(())
+        }));
+    }
+    for equations in &equations {
+        let [nodes, outputs] = [equations.p().nrows(), equations.p().ncols()].map(|n| n as f64);
+        let flops = nodes.powi(3) / 3.0 + 2.0 * nodes * nodes * outputs;
+        steps.push(step(&format!("solve_{nodes}"), flops, move || {
+            black_box(solve::ridge(equations, 1.0)?);
             Ok(())
         }));
     }

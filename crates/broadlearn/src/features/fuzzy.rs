@@ -13,6 +13,9 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 /// Steps of k-means: the centres need only be somewhere near the rows.
 const STEPS: usize = 10;
 
+/// Squared distances are equal up to this share of the mean squared size of a row: rounding errors.
+const SAME: f64 = 1e-12;
+
 /// The rules of one system.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fuzzy {
@@ -46,6 +49,8 @@ impl Fuzzy {
                 (mean, ((0..x.nrows()).map(square).sum::<f64>() / total).sqrt())
             })
             .collect();
+        let size: f64 =
+            moments.iter().map(|(mean, deviation)| mean.powi(2) + deviation.powi(2)).sum();
         for rule in 0..rules {
             for (j, (mean, deviation)) in moments.iter().enumerate() {
                 centres[(j, rule)] = mean + deviation * stream.normal();
@@ -57,9 +62,10 @@ impl Fuzzy {
             let mut sums = Mat::<f64>::zeros(inputs, rules);
             let (mut weights, mut spread) = (vec![0.0; rules], 0.0);
             for i in 0..x.nrows() {
-                let nearest = (0..rules)
-                    .min_by(|a, b| distances[(i, *a)].total_cmp(&distances[(i, *b)]))
-                    .unwrap_or(0);
+                // The first of those that are equally near but for rounding errors.
+                let least = distances.row(i).iter().copied().fold(f64::INFINITY, f64::min);
+                let near = least + SAME * size;
+                let nearest = (0..rules).find(|&rule| distances[(i, rule)] <= near).unwrap_or(0);
                 spread += user(i) * distances[(i, nearest)];
                 weights[nearest] += user(i);
                 (0..inputs).for_each(|j| sums[(j, nearest)] += user(i) * x[(i, j)]);
@@ -72,8 +78,8 @@ impl Fuzzy {
         if !(width.is_finite() && centres.is_all_finite()) {
             return Err(Error::numeric("the rules met inputs that are not finite"));
         }
-        // Rows that all lie on centres leave no distance to measure by.
-        let width = if width > 0.0 { width } else { 1.0 };
+        // Rows that all lie on centres leave no distance to measure by but rounding errors.
+        let width = if width.powi(2) > SAME * size { width } else { 1.0 };
         let weights = Mat::from_fn(inputs, rules, |_, _| stream.symmetric());
         let bias = (0..rules).map(|_| stream.symmetric()).collect();
         Ok(Self { centres, width, weights, bias })
@@ -162,4 +168,21 @@ fn squared_distances(x: MatRef<'_, f64>, centres: MatRef<'_, f64>, par: Par) -> 
         }
     }
     distances
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::draw::Purpose;
+    use super::*;
+
+    /// The distances of rows from centres that are these rows were once taken for a width: 1e-8 or so.
+    #[test]
+    fn rounding_errors_are_no_width() {
+        for seed in 0..50 {
+            let mut stream = Stream::new(seed, Purpose::Noise, 0);
+            let x = Mat::from_fn(3, 4, |_, _| 5.0 + stream.normal());
+            let fuzzy = Fuzzy::fit(x.as_ref(), None, 40, &mut stream).expect("finite inputs");
+            assert!(fuzzy.width > 1e-3, "seed {seed}: {}", fuzzy.width);
+        }
+    }
 }

@@ -1,13 +1,15 @@
 //! The Cholesky factor of R + gamma I.
 
+use super::cholesky::factor_in_place;
 use crate::error::{Error, Result};
 use crate::linalg::worth;
+use crate::state::gram;
 use faer::diag::DiagMut;
-use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::dyn_stack::MemStack;
 use faer::linalg::cholesky::llt;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::triangular_solve;
-use faer::{Accum, Mat, MatMut, MatRef, Par, Spec};
+use faer::{Accum, Mat, MatMut, MatRef, Par};
 
 /// The lower Cholesky factor of a positive definite matrix. n^3 / 3 flops, in place.
 #[derive(Clone, Debug)]
@@ -21,21 +23,12 @@ impl Factor {
         for i in 0..n {
             matrix[(i, i)] += ridge;
         }
-        let params = Spec::default();
-        let need = llt::factor::cholesky_in_place_scratch::<f64>(n, par, params);
-        llt::factor::cholesky_in_place(
-            matrix.as_mut(),
-            Default::default(),
-            par,
-            MemStack::new(&mut MemBuffer::new(need)),
-            params,
-        )
-        .map_err(|_| {
-            Error::numeric(format!(
+        if !factor_in_place(matrix.as_mut(), par) {
+            return Err(Error::numeric(format!(
                 "the normal equations with ridge {ridge:e} are not positive definite in double precision"
             ))
-            .advice("raise the ridge (--ridge), or let it be chosen (--ridge auto)")
-        })?;
+            .advice("raise the ridge (--ridge), or let it be chosen (--ridge auto)"));
+        }
         Ok(Self(matrix))
     }
 
@@ -75,17 +68,7 @@ impl Factor {
         let par = worth(par, m as f64 * (n as f64).powi(2));
         triangular_solve::solve_lower_triangular_in_place(self.0.as_ref(), g.as_mut(), par);
         let mut schur = rows.subcols(n, m).to_owned();
-        triangular::matmul(
-            schur.as_mut(),
-            BlockStructure::TriangularLower,
-            Accum::Add,
-            g.transpose(),
-            BlockStructure::Rectangular,
-            g.as_ref(),
-            BlockStructure::Rectangular,
-            -1.0,
-            par,
-        );
+        gram::add(schur.as_mut(), g.as_ref(), None, -1.0, par);
         let corner = Self::new(schur, ridge, par)?;
         all.submatrix_mut(n, 0, m, n).copy_from(g.transpose());
         all.submatrix_mut(n, n, m, m).copy_from(&corner.0);

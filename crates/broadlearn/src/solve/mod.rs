@@ -4,7 +4,9 @@
 //! [`fixed_point`](self) repeats that with the weights of a [`Loss`]; [`automatic`](self) chooses
 //! the ridge and the kernel size.
 
+mod cholesky;
 pub(crate) mod factor;
+mod ridge;
 pub mod loss;
 pub(crate) mod system;
 pub(crate) mod pseudo_inverse;
@@ -24,4 +26,5 @@ pub mod report;
 pub use fixed_point::Solver;
 pub use loss::{Loss, RobustLoss};
 pub use report::{Candidate, Form, NetworkCandidate, SolveReport};
+pub use ridge::ridge;
 pub use start::Start;

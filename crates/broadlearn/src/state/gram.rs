@@ -12,7 +12,7 @@
 //! * Speed: about three quarters of the peak of the multiply-add units and more for L >= 600, on one
 //!   thread and on two, where a general product gets 60 to 70 %.
 //!
-//! Without AVX2 and FMA, or for matrices that are not column-major, faer does the work.
+//! Without AVX2 and FMA, or for matrices of which neither columns nor rows are contiguous, faer does the work.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -51,7 +51,7 @@ pub(crate) fn add(
     }
 }
 
-/// Does nothing and returns false if the processor has no kernels or the matrices are not column-major.
+/// Does nothing and returns false if the processor has no kernels for these matrices.
 #[cfg(target_arch = "x86_64")]
 fn add_by_tiles(
     mut r: MatMut<'_, f64>,
@@ -59,10 +59,8 @@ fn add_by_tiles(
     weights: Option<&[f64]>,
     par: Par,
 ) -> bool {
-    r.row_stride() == 1
-        && u.row_stride() == 1
-        && (panels::add::<avx512::Tiles, 8>(r.rb_mut(), u, weights, par)
-            || panels::add::<avx2::Tiles, 4>(r, u, weights, par))
+    panels::add::<avx512::Tiles, 8>(r.rb_mut(), u, weights, par)
+        || panels::add::<avx2::Tiles, 4>(r, u, weights, par)
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -188,8 +186,15 @@ mod tests {
         let weights = weights_of(70);
         let r = checked(part, Some(&weights), 1.0);
         assert!(r == checked(part.to_owned().as_ref(), Some(&weights), 1.0));
-        // A matrix whose rows are contiguous goes to faer.
-        checked(all.transpose(), None, 1.0);
+        // Rows may be contiguous instead of columns: the bits are the same.
+        let turned = all.transpose();
+        for weights in [None, Some(&weights_of(40)[..])] {
+            let (part, weights) = (turned.subcols(7, 90), weights);
+            let copied = part.to_owned();
+            assert!(checked(part, weights, -1.0) == checked(copied.as_ref(), weights, -1.0));
+        }
+        // Where neither are, faer does the work.
+        checked(all.as_ref().reverse_rows(), None, 1.0);
         // A part of R: what is around it stays.
         let before = noise(50, 50);
         let mut around = before.clone();

@@ -70,8 +70,23 @@ pub(super) unsafe trait Kernel<const W: usize> {
     }
 }
 
-/// R += U' diag(weights) U for matrices that are not empty and whose columns are contiguous. Does nothing and returns
-/// false if the processor does not have the instructions.
+/// U as what is contiguous in memory.
+enum Strips<'a> {
+    Columns(Vec<&'a [f64]>),
+    Rows(Vec<&'a [f64]>),
+}
+
+impl<'a> Strips<'a> {
+    fn of(u: MatRef<'a, f64>) -> Option<Self> {
+        let strips = |u: MatRef<'a, f64>| -> Option<Vec<&'a [f64]>> {
+            u.col_iter().map(|column| Some(column.try_as_col_major()?.as_slice())).collect()
+        };
+        strips(u).map(Self::Columns).or_else(|| strips(u.transpose()).map(Self::Rows))
+    }
+}
+
+/// R += U' diag(weights) U for matrices that are not empty. Does nothing and returns false if the processor does not have
+/// the instructions, if the columns of R are not contiguous, or neither columns nor rows of U.
 pub(super) fn add<K: Kernel<W>, const W: usize>(
     r: MatMut<'_, f64>,
     u: MatRef<'_, f64>,
@@ -82,10 +97,9 @@ pub(super) fn add<K: Kernel<W>, const W: usize>(
         return false;
     }
     let (n, nodes) = u.shape();
-    let from: Vec<&[f64]> =
-        u.col_iter().filter_map(|c| Some(c.try_as_col_major()?.as_slice())).collect();
-    let mut into: Vec<&mut [f64]> =
-        r.col_iter_mut().filter_map(|c| Some(c.try_as_col_major_mut()?.as_slice_mut())).collect();
+    let Some(from) = Strips::of(u) else { return false };
+    let columns = r.col_iter_mut().map(|c| Some(c.try_as_col_major_mut()?.as_slice_mut()));
+    let Some(mut into) = columns.collect::<Option<Vec<&mut [f64]>>>() else { return false };
 
     let panels = nodes.div_ceil(W);
     let blocks = n.div_ceil(DEPTH);
@@ -116,11 +130,16 @@ pub(super) fn add<K: Kernel<W>, const W: usize>(
             let mut weighted = weighted.map(|weighted| weighted.chunks_mut(depth));
             for (index, plain) in (index..).zip(plain.chunks_mut(depth)) {
                 let (rows, node) = (rows(index / panels), index % panels * W);
-                let from = &from[node..nodes.min(node + W)];
                 let weights = weights.map(|weights| &weights[rows.clone()]);
                 let weighted = weighted.as_mut().and_then(Iterator::next).zip(weights);
-                // SAFETY: the instructions were detected at the top of this function.
-                unsafe { K::pack(plain, weighted, from, rows) };
+                match &from {
+                    Strips::Columns(from) => {
+                        let from = &from[node..nodes.min(node + W)];
+                        // SAFETY: the instructions were detected at the top of this function.
+                        unsafe { K::pack(plain, weighted, from, rows) };
+                    }
+                    Strips::Rows(from) => pack_rows(plain, weighted, &from[rows], node),
+                }
             }
         });
 
@@ -240,6 +259,28 @@ pub(super) unsafe fn pack<K: Kernel<W>, const W: usize>(
     }
     if let (Some(weighted), Some(weights)) = (weighted, weights) {
         weigh(&mut weighted[start..count], rest, &weights[start..]);
+    }
+}
+
+/// Packs up to W columns of contiguous rows, from this node on; zeros stand for missing ones.
+fn pack_rows<const W: usize>(
+    plain: &mut [Lanes<W>],
+    weighted: Option<(&mut [Lanes<W>], &[f64])>,
+    from: &[&[f64]],
+    node: usize,
+) {
+    let plain = &mut plain[..from.len()];
+    for (lanes, row) in plain.iter_mut().zip(from) {
+        match row[node..].first_chunk() {
+            Some(elements) => *lanes = *elements,
+            None => {
+                let elements = row[node..].iter().copied().chain(std::iter::repeat(0.0));
+                lanes.iter_mut().zip(elements).for_each(|(lane, element)| *lane = element);
+            }
+        }
+    }
+    if let Some((weighted, weights)) = weighted {
+        weigh(weighted, plain, weights);
     }
 }
 
