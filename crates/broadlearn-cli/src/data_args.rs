@@ -139,18 +139,24 @@ pub(crate) struct ColumnArgs {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum TaskName {
+pub(crate) enum TaskName {
     Regression,
     Classification,
+}
+
+impl From<TaskName> for Task {
+    fn from(name: TaskName) -> Self {
+        match name {
+            TaskName::Regression => Self::Regression,
+            TaskName::Classification => Self::Classification,
+        }
+    }
 }
 
 impl ColumnArgs {
     /// The task, if it was said.
     pub(crate) fn task(&self) -> Option<Task> {
-        self.task.map(|task| match task {
-            TaskName::Regression => Task::Regression,
-            TaskName::Classification => Task::Classification,
-        })
+        self.task.map(Task::from)
     }
 
     /// Reads a training table and says what was found.
@@ -181,13 +187,9 @@ impl ColumnArgs {
             ));
         }
         warn_of_skipped(data.skipped(), context);
-        warn_of_oddities(&data, context);
+        warn_of_columns(&data, context);
         if self.task.is_none() {
-            context.say(format_args!(
-                "{} of {} (force another task with --task)",
-                data.target().task().name(),
-                data.target().names().join(", ")
-            ));
+            say_task(&data, context);
         }
         Ok(data)
     }
@@ -256,8 +258,20 @@ fn warn_of_skipped(skipped: &Skipped, context: &Context) {
     }
 }
 
-/// Warns of columns that are hardly meant as they are read.
-pub(crate) fn warn_of_oddities(data: &TrainingData, context: &Context) {
+/// Says what was found out about the target.
+pub(crate) fn say_task(data: &TrainingData, context: &Context) {
+    context.say(format_args!(
+        "{} of {} (force another task with --task)",
+        data.target().task().name(),
+        data.target().names().join(", ")
+    ));
+}
+
+/// Warns of columns that are left out, or hardly meant as they are read.
+pub(crate) fn warn_of_columns(data: &TrainingData, context: &Context) {
+    for unusable in data.unusable() {
+        context.warn(unusable);
+    }
     for oddity in data.oddities() {
         context.warn(oddity);
     }

@@ -4,7 +4,7 @@ use super::fit::{bound, is_regular};
 use super::predict::quoted;
 use super::update::{about, read_within};
 use crate::context::Context;
-use crate::data_args::{DataArgs, load_model, warn_of_oddities};
+use crate::data_args::{DataArgs, TaskName, load_model, say_task, warn_of_columns};
 use crate::fault::Fault;
 use crate::output::Output;
 use crate::{format, output};
@@ -48,6 +48,9 @@ pub(crate) struct AuditArgs {
     /// Columns that are not used (repeatable); without a MODEL
     #[arg(long, value_name = "COLUMN")]
     ignore: Vec<String>,
+    /// What the target is; without a MODEL [default: found by looking]
+    #[arg(long, value_enum)]
+    task: Option<TaskName>,
     /// How many rows are listed [default: 20; with --json all suspects, if there are more, up to
     /// 1000]
     #[arg(long, value_name = "N")]
@@ -131,6 +134,7 @@ impl AuditArgs {
             ("seed", self.seed.is_some()),
             ("budget", self.budget.is_some()),
             ("ignore", !self.ignore.is_empty()),
+            ("task", self.task.is_some()),
         ];
         match given.iter().find(|(_, given)| *given) {
             None => Ok(()),
@@ -197,6 +201,7 @@ impl AuditArgs {
         }
         let mut roles = Roles::target(target);
         roles.ignore.clone_from(&self.ignore);
+        roles.task = self.task.map(Into::into);
         let mut reader = self.table.open(data)?;
         let used = |name: &&String| *name != target && !self.ignore.contains(*name);
         self.check_marks(reader.columns().iter().filter(used).map(String::as_str))?;
@@ -204,7 +209,10 @@ impl AuditArgs {
         let bound = bound(self.memory, data, &reader, seed);
         let mut observer = context.observer();
         let table = TrainingData::read_within(&mut reader, &roles, bound, &mut observer)?;
-        warn_of_oddities(&table, context);
+        warn_of_columns(&table, context);
+        if self.task.is_none() {
+            say_task(&table, context);
+        }
         let all: Vec<usize> = (0..table.len()).collect();
         let schema = table.schema(&all)?;
         // A smaller network than a prediction deserves finds wrong rows as well: they are far off.

@@ -224,7 +224,7 @@ fn bad_tables_give_one_clear_message_and_no_file() {
         &["bad.csv, line 7, column `b`: found text `oops`; expected a number", "--missing oops"],
     );
     case(&ok.replacen("\n5,2,blue", "\n5,inf,blue", 1), "", &["line 7, column `b`", "infinite"]);
-    case("a,b,y\n1,,2.5\n2,,3.5\n", "", &["column `b`: found no value at all", "--ignore"]);
+    case("b,y\n,2.5\n,3.5\n", "", &["no input column", "`b` is left out: it has no value"]);
     case("a,y\n1,2.5\n2,2.5\n3,2.5\n", "", &["column `y`: found the same target 2.5"]);
     case("a,y\n1,2.5\n", "", &["column `y`: found the same target"]);
     case("a,y\n1,yes\n2,yes\n", "", &["found the one class `yes` in every row"]);
@@ -236,9 +236,45 @@ fn bad_tables_give_one_clear_message_and_no_file() {
     );
     case(&ok, "--ignore nothing", &["no column `nothing`", "one of `a`, `b`, `colour`, `y`"]);
     case(&ok, "--weight b", &["column `b`: found weight -"]);
-    let mut ids = String::from("id,y\n");
-    (0..1000).for_each(|i| ids.push_str(&format!("id{i},{i}.5\n")));
-    case(&ids, "", &["column `id`: found 1000 different texts", "--max-categories"]);
+    let ids = |times: usize| {
+        let row = |i| format!("id{},{i}.5\n", i / times);
+        (0..1000).map(row).fold(String::from("id,y\n"), |all, row| all + &row)
+    };
+    case(&ids(1), "", &["no input column", "1000 different texts in 1000 rows", "--text id"]);
+    case(&ids(1), "--text id", &["column `id`: found 1000 different texts", "--max-categories"]);
+    case(&ids(2), "", &["column `id`: found 500 different texts", "--max-categories"]);
+}
+
+/// Times, names of rows and empty columns are in nearly every table; the model is that of the table without them.
+#[test]
+fn columns_that_tell_nothing_are_left_out() {
+    let bench = Bench::new();
+    let mut full = String::new();
+    for (i, line) in bench.read("ok.csv").lines().enumerate() {
+        let _ = match i {
+            0 => writeln!(full, "when,empty,{line},id"),
+            _ => writeln!(full, "2024-05-{:02}T{:02}:30,,{line},row {i}", 1 + i / 24, i % 24),
+        };
+    }
+    bench.write("full.csv", &full);
+    let fit = |table: &str, stdin: &str| {
+        let said = bench.run_with(&format!("fit {table} --target y --model m.broad"), stdin);
+        assert_eq!(said.code, 0, "{}", said.stderr);
+        (std::fs::read(bench.path("m.broad")).unwrap(), said.stderr)
+    };
+    let (expected, said) = fit("ok.csv", "");
+    assert!(!said.contains("left out"), "{said}");
+    for (table, stdin) in [("full.csv", ""), ("-", full.as_str())] {
+        let (found, said) = fit(table, stdin);
+        assert!(found == expected, "{table}");
+        for part in ["`when` is left out: dates", "`empty` is left out", "`id` is left out: 120"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    }
+    bench.run("predict m.broad full.csv").ok();
+    bench.run("learn m.broad ok.csv --out n.broad").ok();
+    let said = bench.run("audit full.csv --target y");
+    assert!(said.code == 0 && said.stderr.contains("`when` is left out"), "{}", said.stderr);
 }
 
 #[test]
@@ -621,13 +657,13 @@ fn metrics_say_when_a_few_rows_decide_them_and_name_every_target() {
 }
 
 #[test]
-fn all_columns_without_values_are_named_together() {
+fn all_columns_of_too_many_categories_are_named_together() {
     let bench = Bench::new();
-    bench.write("empty.csv", "a,b,c,y\n1,,,2\n2,,,3\n3,,,5\n");
-    let fit = bench.run("fit empty.csv --target y --model m.broad");
+    bench.write("texts.csv", "a,b,c,y\n1,u,v,2\n2,w,x,3\n3,u,v,5\n");
+    let fit = bench.run("fit texts.csv --target y --model m.broad --max-categories 1");
     fit.fails(65, &["column `b`", "2 columns are like this", "--ignore b --ignore c"]);
     bench.assert_nothing_written();
-    bench.run("fit empty.csv --target z --model m.broad").fails(65, &["no column `z`"]);
+    bench.run("fit texts.csv --target z --model m.broad").fails(65, &["no column `z`"]);
     bench.run("fit ok.csv --target color --model m.broad").fails(65, &["did you mean `colour`?"]);
 }
 

@@ -150,7 +150,7 @@ impl Dress {
 }
 
 /// Whether a text is a day, perhaps with a time: three numbers, the first or last of them a year.
-fn is_date(text: &str) -> bool {
+pub(super) fn is_date(text: &str) -> bool {
     let day = text.split(['T', ' ']).next().unwrap_or(text);
     let parts: Vec<&str> = day.split(['-', '/', '.']).collect();
     let is_count = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());

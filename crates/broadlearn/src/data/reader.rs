@@ -98,6 +98,8 @@ pub struct TableReader {
     /// Which of them the options give.
     given: Vec<bool>,
     selection: Vec<(usize, Kind)>,
+    /// Places in the selection that batches are without.
+    hidden: Vec<usize>,
     missing: Vec<String>,
     rows: u64,
     /// Whether an error has left the source at a place that nobody knows.
@@ -147,7 +149,8 @@ impl TableReader {
         }
         let selection = kinds.iter().copied().enumerate().collect();
         let missing = options.missing.clone();
-        Ok(Self { source, kinds, given, selection, missing, rows: 0, failed: false })
+        let hidden = Vec::new();
+        Ok(Self { source, kinds, given, selection, hidden, missing, rows: 0, failed: false })
     }
 
     /// The name of the table, for messages.
@@ -201,6 +204,11 @@ impl TableReader {
         Ok(())
     }
 
+    /// From now on batches are without these columns of the selection.
+    pub(super) fn hide(&mut self, places: &[usize]) {
+        self.hidden = places.to_vec();
+    }
+
     /// The next rows, at most `max_rows` (and at least one) of them; `None` after the last.
     /// Of a [live](ReadOptions::live) text there are no more than have come.
     pub fn next_batch(&mut self, max_rows: usize) -> Result<Option<Batch>> {
@@ -208,8 +216,11 @@ impl TableReader {
             return Err(Error::data("an attempt to read on after an error").at(self.name()));
         }
         self.failed = true;
-        let columns = self.source.read(&self.selection, max_rows.max(1))?;
+        let mut columns = self.source.read(&self.selection, max_rows.max(1))?;
         self.failed = false;
+        for &place in self.hidden.iter().rev() {
+            columns.remove(place);
+        }
         let batch = Batch { first_row: self.rows + 1, columns };
         self.rows += batch.rows() as u64;
         Ok(if batch.rows() == 0 { None } else { Some(batch) })

@@ -2,7 +2,7 @@
 
 use super::batch::{Column, MISSING};
 use super::cell::shell_word;
-use super::oddity::Oddity;
+use super::oddity::{Looks, Oddity};
 use super::part::Part;
 use super::reader::TableReader;
 use super::roles::{Resolved, Roles};
@@ -10,6 +10,7 @@ use super::rows::Skipped;
 use super::schema::{Encoding, InputColumn, Schema};
 use super::schema_reader::Surprises;
 use super::target::{TargetSchema, Targets, missing_rows};
+use super::unusable::{Unusable, Why};
 use crate::error::{Error, Result};
 use crate::features::draw::{Purpose, Stream};
 use crate::progress::{Observer, report};
@@ -46,6 +47,7 @@ pub struct TrainingData {
     dropped: usize,
     missing: Vec<String>,
     oddities: Vec<Oddity>,
+    unusable: Vec<Unusable>,
     skipped: Skipped,
     extent: Extent,
     part: Option<Part>,
@@ -232,13 +234,7 @@ impl TrainingData {
         }
         let target = TargetSchema::find(&target_names, &all_targets, roles.task, reader.name())?;
         drop(all_targets);
-        let oddities = selection[..target_start]
-            .iter()
-            .zip(&columns)
-            .filter(|((column, _), _)| !reader.is_given(*column))
-            .filter_map(|(&(column, _), values)| Oddity::find(&name_of(column), values))
-            .collect();
-        Ok(Self {
+        let mut table = Self {
             name: reader.name().to_owned(),
             input_names: selection[..target_start].iter().map(|&(c, k)| (name_of(c), k)).collect(),
             inputs: columns,
@@ -249,11 +245,52 @@ impl TrainingData {
             max_categories: roles.max_categories,
             dropped: missing_places.count,
             missing: reader.missing().to_vec(),
-            oddities,
+            oddities: Vec::new(),
+            unusable: Vec::new(),
             skipped: reader.skipped().cloned().unwrap_or_default(),
             extent,
             part,
-        })
+        };
+        let given: Vec<bool> =
+            resolved.inputs.iter().map(|&column| reader.is_given(column)).collect();
+        reader.hide(&table.leave_out(&given)?);
+        Ok(table)
+    }
+
+    /// Looks at the inputs whose kind the user has not given, and drops those that nothing can be learnt from; which these
+    /// were.
+    fn leave_out(&mut self, given: &[bool]) -> Result<Vec<usize>> {
+        let mut left_out = Vec::new();
+        for (place, (values, (name, _))) in self.inputs.iter().zip(&self.input_names).enumerate() {
+            let oddity = Oddity::find(name, values).filter(|_| !given[place]);
+            // Texts that may be meant as numbers are for the user to mend.
+            let mendable =
+                oddity.as_ref().is_some_and(|odd| !matches!(odd.looks, Looks::Dates { .. }));
+            match Unusable::find(name, values).filter(|_| !mendable) {
+                Some(unusable) if unusable.why == Why::Empty || !given[place] => {
+                    self.unusable.push(unusable);
+                    left_out.push(place);
+                }
+                _ => self.oddities.extend(oddity),
+            }
+        }
+        if left_out.len() == self.inputs.len() {
+            let reasons: Vec<String> = self.unusable.iter().map(Unusable::to_string).collect();
+            return Err(Error::data("no input column that anything can be learnt from")
+                .at(&self.name)
+                .expected("at least one with numbers, or with texts that come again")
+                .advice(reasons.join("; ")));
+        }
+        let mut lacking = match &mut self.extent {
+            Extent::Sample { lacking, .. } => Some(lacking),
+            _ => None,
+        };
+        for &place in left_out.iter().rev() {
+            self.inputs.remove(place);
+            self.input_names.remove(place);
+            lacking.as_mut().map(|lacking| lacking.remove(place));
+        }
+        Ok(left_out)
     }
 
     /// Whether these are all rows of the table.
@@ -293,6 +330,11 @@ impl TrainingData {
     /// Inputs that are read as text, and look like something else.
     pub fn oddities(&self) -> &[Oddity] {
         &self.oddities
+    }
+
+    /// Input columns that were left out because they tell nothing about other rows.
+    pub fn unusable(&self) -> &[Unusable] {
+        &self.unusable
     }
 
     /// Rows that were left out because they could not be read.

@@ -123,6 +123,32 @@ fn as_stream(text: &str, roles: &Roles, settings: Settings) -> Result<Model> {
 }
 
 #[test]
+fn columns_that_tell_nothing_are_left_out_however_the_table_is_read() {
+    let plain =
+        table() + &table().lines().skip(1).fold(String::new(), |all, line| all + line + "\n");
+    let mut full = String::new();
+    for (i, line) in plain.lines().enumerate() {
+        let (first, last) = if i == 0 { ("id", "empty") } else { ("row ", "") };
+        let number = if i == 0 { String::new() } else { i.to_string() };
+        writeln!(full, "{first}{number},{line},{last}").unwrap();
+    }
+    let roles = roles("y", "class", true);
+    let bound = Bound::Sample { bytes: 20_000, rows: 900, seed: 0 };
+    let sampled = |text: &str| {
+        let data =
+            TrainingData::read_within(&mut reader(text).unwrap(), &roles, bound, &mut unobserved);
+        let (data, mut open) = (data.unwrap(), || reader(text));
+        let rows = TableRows::Again(&mut open);
+        settings().squared().fit_table(&data, rows, Passing::default(), &mut unobserved).unwrap()
+    };
+    let streamed = |text: &str| as_stream(text, &roles, settings().squared()).unwrap();
+    for learn in [&sampled as &dyn Fn(&str) -> Model, &streamed] {
+        let [with, without] = [&full, &plain].map(|text| learn(text).to_bytes().unwrap());
+        assert!(with == without);
+    }
+}
+
+#[test]
 fn a_stream_is_learnt_in_one_pass() {
     // More rows than are read at once.
     let text =
