@@ -142,7 +142,7 @@ pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
         line(
             "distrusted",
             format!(
-                "{:.1} % of the rows have a weight below 0.5",
+                "{:.1} % of the rows of the last fit have a weight below 0.5",
                 100.0 * report.downweighted.max(0.0)
             ),
         );

@@ -1,7 +1,7 @@
 //! `broadlearn learn`: further rows, without the earlier ones.
 
 use super::stream::{Quarantine, StreamArgs, run_stream};
-use super::update::{UpdateArgs, finish};
+use super::update::{UpdateArgs, finish, warn_of_distrust};
 use crate::context::Context;
 use crate::data_args::{DataArgs, load_model, warn_of};
 use crate::fault::Fault;
@@ -125,6 +125,7 @@ pub(crate) fn run(args: &LearnArgs, context: &Context) -> Result<(), Fault> {
     if !fresh.is_empty() {
         words.push_str(&format!(", new classes {}", fresh.join(", ")));
     }
+    warn_of_distrust(low.max(kept_out), read, context);
     let low = low as f64 / read as f64;
     words.push_str(&format!("; {:.1} % have a weight below 0.5", 100.0 * low));
     let facts = json!({

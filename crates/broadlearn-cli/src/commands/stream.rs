@@ -3,6 +3,7 @@
 use super::fit::save;
 use super::learn::LearnArgs;
 use super::predict::{Writer, quoted};
+use super::update::warn_of_distrust;
 use crate::context::{self, Context};
 use crate::data_args::{load_model, warn_of};
 use crate::fault::Fault;
@@ -223,6 +224,7 @@ impl Run<'_> {
     }
 
     fn tell(&self, new_classes: &[String]) -> Result<(), Fault> {
+        warn_of_distrust(self.low.max(self.quarantined), self.score.rows, self.context);
         let (name, value) = self.score.total();
         if self.context.json && self.target != Path::new("-") {
             let mut object = json!({

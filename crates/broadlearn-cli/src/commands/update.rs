@@ -146,6 +146,21 @@ pub(super) fn about(error: Error, data: &Path) -> Error {
     }
 }
 
+/// Warns if more of the rows that came were not believed, or kept out, than can be wrong.
+pub(super) fn warn_of_distrust(distrusted: u64, rows: u64, context: &Context) {
+    /// Beyond that nobody can tell which rows are right.
+    const MOST_WRONG: f64 = 0.5;
+    let share = distrusted as f64 / rows as f64;
+    if rows >= 10 && share > MOST_WRONG {
+        context.warn(format_args!(
+            "{:.0} % of these rows are hardly believed. If they are right, what they tell has changed, and this model does not \
+             follow: begin anew with `broadlearn refine --anneal MODEL` and all its rows, or with a model of the new ones; \
+             models of `--loss huber` follow changes",
+            100.0 * share
+        ));
+    }
+}
+
 /// Saves the changed model and says so, in words or as JSON.
 pub(super) fn finish(
     model: &Model,

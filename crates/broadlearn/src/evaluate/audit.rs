@@ -6,7 +6,7 @@
 use crate::data::Targets;
 use crate::error::{Error, Result};
 use crate::model::LeftOut;
-use crate::preprocess::statistics;
+use crate::preprocess::statistics::{BEYOND, trustworthy_spread};
 
 /// A verdict on every row of a table.
 #[derive(Clone, Debug)]
@@ -32,9 +32,6 @@ pub struct Share {
     /// Upper end.
     pub high: f64,
 }
-
-/// Normal residuals are beyond this many spreads once in two thousand rows.
-const BEYOND: f64 = 3.5;
 
 /// The least spread that residuals are taken to have, in spreads of the target: what is closer agrees. Tables that follow an
 /// exact rule leave residuals of rounding errors and ridges, of which some are always the largest.
@@ -116,22 +113,6 @@ fn residuals(distances: Vec<f64>) -> (Vec<f64>, Vec<bool>, Share) {
         high: wilson(((seen + hidden) / visible).min(n), n, 1.0),
     };
     (scores, suspects, share)
-}
-
-/// The spread of the rows that are not beyond suspicion: begun with all, until it stays.
-pub(crate) fn trustworthy_spread(distances: &[f64]) -> f64 {
-    let spread_of = |rows: &[f64]| 1.4826 * statistics::median(rows, None).unwrap_or(0.0);
-    let mut spread = spread_of(distances);
-    for _ in 0..30 {
-        let kept: Vec<f64> =
-            distances.iter().copied().filter(|&distance| distance <= BEYOND * spread).collect();
-        let next = spread_of(&kept);
-        if next == spread || next == 0.0 {
-            break;
-        }
-        spread = next;
-    }
-    spread
 }
 
 /// What is needed of rows with classes.

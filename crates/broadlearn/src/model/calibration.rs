@@ -10,10 +10,9 @@ use super::{Member, Model, Predictions};
 use crate::data::{Targets, Task};
 use crate::error::{Error, Result};
 use crate::evaluate::Audit;
-use crate::evaluate::audit::trustworthy_spread;
 use crate::linalg::parallelism;
 use crate::matrix::IntoMatrix;
-use crate::preprocess::statistics;
+use crate::preprocess::statistics::{self, trustworthy_spread};
 use crate::progress::Observer;
 use crate::solve::Loss;
 use faer::{Mat, MatRef};
@@ -212,7 +211,8 @@ impl Model {
             // Every row is believed.
             Loss::Squared => [f64::INFINITY; 2],
             loss => {
-                [edge(&left_out.distances, loss), edge_of_even_errors(&left_out.distances, &sizes)]
+                let distances = &left_out.distances;
+                [edge(distances, &sizes, loss), edge_of_even_errors(distances, &sizes)]
             }
         };
         if left_out.predictions.values().ncols() == 1 {
@@ -249,15 +249,17 @@ impl Member {
     }
 }
 
-/// The residual from which on rows may be wrong: those that the loss hardly believes. A kernel may be so wide that it
-/// believes all, because wrong rows do its model no harm; then those that are far from all others, if there are enough of
-/// them to see how they lie.
-fn edge(distances: &[f64], loss: Loss) -> f64 {
+/// The residual from which on rows may be wrong: those that the loss hardly believes, unless it is so narrow that they may be the tail
+/// of good rows. A kernel may be so wide that it believes all, because wrong rows do its model no harm; then those that are
+/// far from all others, if there are enough of them to see how they lie.
+fn edge(distances: &[f64], sizes: &[(f64, f64)], loss: Loss) -> f64 {
     let mut weights: Vec<f64> = distances.iter().map(|norm| norm * norm).collect();
     loss.weigh(&mut weights);
     let hardly_believed = distances.iter().zip(&weights).filter(|(_, w)| **w < HARDLY_BELIEVED);
     let edge = hardly_believed.map(|(distance, _)| *distance).fold(f64::INFINITY, f64::min);
     let far = FAR * trustworthy_spread(distances);
+    let may_be_tail = |edge| Quarters::beyond(edge, sizes).is_some_and(|q| !q.is_no_tail());
+    let edge = if edge < far && may_be_tail(edge) { f64::INFINITY } else { edge };
     let beyond = distances.iter().filter(|distance| **distance >= far).count();
     if far > 0.0 && beyond >= MANY { edge.min(far) } else { edge }
 }
@@ -364,13 +366,18 @@ impl Quarters {
         [a + b, c + d + self.farther]
     }
 
-    /// Whether the nearer half holds fewer rows than that of a tail would, by three standard errors, and yet no fewer than
-    /// half as many as the farther one.
-    fn are_even(&self) -> bool {
+    /// Whether the nearer half holds fewer rows than that of a tail would, by three standard errors.
+    fn is_no_tail(&self) -> bool {
         let [near, far] = self.halves();
         let all = near + far;
         let chance = (all * NEAR_IN_TAILS * (1.0 - NEAR_IN_TAILS)).sqrt();
-        near <= all * NEAR_IN_TAILS - 3.0 * chance && 2.0 * near >= far
+        near <= all * NEAR_IN_TAILS - 3.0 * chance
+    }
+
+    /// The same, and it holds no fewer than half as many as the farther one.
+    fn are_even(&self) -> bool {
+        let [near, far] = self.halves();
+        self.is_no_tail() && 2.0 * near >= far
     }
 }
 
@@ -442,8 +449,11 @@ fn good_misses(left_out: &LeftOut, rows: Labelled<'_>, given: &[u32]) -> Result<
 
 fn uncalibrated() -> Error {
     Error::model("a model that does not know how far its predictions are off")
-        .expected("a model fitted with a ridge, and not merged")
-        .advice("fit it again on its rows, or refine it with them")
+        .expected("a model fitted with a ridge on rows that can be left out one by one, and not merged")
+        .advice(
+            "refine a merged model with its rows; if each row has something of its own (a category, few rows for \
+             many inputs), learn from more rows or leave that out",
+        )
 }
 
 impl Predictions {
@@ -502,9 +512,9 @@ mod tests {
         let mut stream = Stream::new(2, Purpose::Noise, 0);
         let mut norms: Vec<f64> = (0..2000).map(|_| stream.normal().abs()).collect();
         let wide = RobustLoss::Correntropy.at(1000.0);
-        assert_eq!(edge(&norms, wide), f64::INFINITY);
+        assert_eq!(edge(&norms, &weighed(&norms), wide), f64::INFINITY);
         norms.extend((0..400).map(|i| 20.0 * (f64::from(i) + 0.5) / 400.0));
-        let far = edge(&norms, wide);
+        let far = edge(&norms, &weighed(&norms), wide);
         assert!(far > 3.5 && far < 6.0, "{far}");
         let good = Good::of(norms.into_iter().map(|norm| (norm, 1.0)).collect(), far);
         assert!((ninety(&good) - 1.645).abs() < 0.1 && (good.count - 2000.0).abs() < 60.0);

@@ -37,6 +37,25 @@ pub(crate) fn median(values: &[f64], weights: Option<&[f64]>) -> Option<f64> {
     quantile(&sorted(values, weights), 0.5)
 }
 
+/// Residuals of more spreads than this are suspicious: of normal ones five in ten thousand are.
+pub(crate) const BEYOND: f64 = 3.5;
+
+/// The spread of residual sizes, those left out that are beyond [`BEYOND`]: begun with all, until it stays.
+pub(crate) fn trustworthy_spread(sizes: &[f64]) -> f64 {
+    let sorted = sorted(sizes, None);
+    let spread_of = |rows: &[(f64, f64)]| 1.4826 * quantile(rows, 0.5).unwrap_or(0.0);
+    let mut spread = spread_of(&sorted);
+    for _ in 0..30 {
+        let kept = sorted.partition_point(|(size, _)| *size <= BEYOND * spread);
+        let next = spread_of(&sorted[..kept]);
+        if next == spread || next == 0.0 {
+            break;
+        }
+        spread = next;
+    }
+    spread
+}
+
 /// The levels of the quartiles.
 pub(crate) const QUARTILES: [f64; 3] = [0.25, 0.5, 0.75];
 

@@ -1,6 +1,7 @@
 //! `broadlearn forecast`: the next points of a series.
 
 mod labels;
+mod times;
 mod page;
 mod scores;
 
@@ -443,6 +444,10 @@ impl ForecastArgs {
         let mut reader = broadlearn::data::TableReader::open(path, &options)?;
         let series = TimeSeries::read(&mut reader, columns, &mut context.observer())?;
         context.end_progress();
+        if let Some((column, labels)) = &series.labels {
+            let oddity = times::check(labels, column).map_err(|error| about(error, path))?;
+            oddity.iter().for_each(|oddity| context.warn(oddity));
+        }
         Ok(series)
     }
 

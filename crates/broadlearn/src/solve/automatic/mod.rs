@@ -82,8 +82,17 @@ const AS_GOOD: f64 = 0.5;
 /// a wider one does (0.97 of the full weight at least), and does not believe whatever is learnt later.
 const WIDE_ENOUGH: f64 = 4.0;
 
-/// A kernel that gives less than half of the full weight to more rows than this is not believed.
+/// A kernel that gives less than half of the full weight to more rows than this is not believed, ...
 const MOST_DISBELIEVED: f64 = 0.65;
+/// ... nor one that does so to more than this if its own residuals look normal: a kernel of one spread does to 24 % of such
+/// rows, and needs half as many rows again for the same model.
+const NORMAL_DISBELIEVED: f64 = 0.2;
+/// If the residuals of the best setting look normal, a wider kernel is preferred if it is not worse by more than this many
+/// standard errors.
+const AS_GOOD_WHERE_NORMAL: f64 = 2.0;
+/// Residuals look normal if their quantiles of these levels are at most so many times the median, a fifth more than normal ones
+/// have; those with errors among them, or with heavy tails, have more.
+const NORMAL: [(f64, f64); 2] = [(0.75, 2.05), (0.9, 2.9)];
 
 /// One path through the kernels, and the squared residuals of the rows judged so far.
 struct Path {
@@ -223,6 +232,16 @@ fn drop_out(racing: &mut Vec<Path>, weights: &[f64], judge: Judge, robust: bool)
         .filter_map(|index| best[index].map(|(mean, _)| (mean, index)))
         .min_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, index)| index);
+    // Whether hard rows are wrong is asked of the model that predicts all rows best.
+    let believing = (judge == Judge::Residuals && robust)
+        .then(|| {
+            (0..racing.len())
+                .filter(|&index| racing[index].judged[0].len() == weights.len())
+                .map(|index| (Yardstick::SQUARES.mean(&racing[index].judged[0], weights), index))
+                .min_by(|a, b| a.0.total_cmp(&b.0))
+                .map(|(_, index)| index)
+        })
+        .flatten();
     let leading = racing[leader].judged[kernel].clone();
     let hopeless = |squares: &[f64]| {
         let (mean, error) = yardstick.excess(squares, &leading, weights);
@@ -233,13 +252,15 @@ fn drop_out(racing: &mut Vec<Path>, weights: &[f64], judge: Judge, robust: bool)
         .zip(&best)
         .enumerate()
         .map(|(index, (path, best))| {
-            safe == Some(index) || best.is_some_and(|(_, kernel)| !hopeless(&path.judged[kernel]))
+            [safe, believing].contains(&Some(index))
+                || best.is_some_and(|(_, kernel)| !hopeless(&path.judged[kernel]))
         })
         .collect();
     // Of paths that lead to the same residuals one stays: not a trimmed one, for the same reason, and with the largest ridge.
     let rank = |index: usize| (racing[index].start != Start::Trimmed, racing[index].ridge);
     let superfluous = |index: usize| {
         best[index].is_some_and(|(_, kernel)| {
+            let kernel = if believing == Some(index) { 0 } else { kernel };
             let residuals = &racing[index].residuals[kernel];
             (0..racing.len()).any(|other| {
                 let others = &racing[other].residuals[kernel];
@@ -367,11 +388,16 @@ fn pick_by(
 ) -> Result<Chosen> {
     let candidates = candidates(yardstick, settings, kernels, weights);
     let finite = (0..settings.len()).filter(|&index| candidates[index].score.is_finite());
-    // Not more rows can be wrong than right: a kernel that hardly believes any has lost its way.
+    // Not more rows can be wrong than right: a kernel that hardly believes any has lost its way. Nor is one that distrusts
+    // many rows of which none seems wrong better but by chance.
     let (sound, lost): (Vec<usize>, Vec<usize>) = finite.partition(|&index| {
         let (path, kernel) = settings[index];
         kernels.is_none_or(|(kind, kernels)| {
-            disbelieved(kind.at(kernels[kernel]), &path.judged[kernel], weights) <= MOST_DISBELIEVED
+            let squares = &path.judged[kernel];
+            let low = disbelieved(kind.at(kernels[kernel]), squares, weights);
+            low <= NORMAL_DISBELIEVED
+                || low <= MOST_DISBELIEVED
+                    && !(yardstick.judges_residuals && look_normal(squares, weights))
         })
     });
     let sound = if sound.is_empty() { lost } else { sound };
@@ -387,12 +413,14 @@ fn pick_by(
         score(a).total_cmp(&score(b)).then(by_ridge)
     };
     let least = *sound.iter().min_by(|a, b| better(a, b)).ok_or_else(nothing)?;
-    let as_good = |index: usize| {
+    let normal = yardstick.judges_residuals && look_normal(squares(least), weights);
+    let as_good = if normal { AS_GOOD_WHERE_NORMAL } else { AS_GOOD };
+    let is_as_good = |index: usize| {
         let (mean, error) = yardstick.excess(squares(index), squares(least), weights);
-        mean <= AS_GOOD * error
+        mean <= as_good * error
     };
     let kernel = |index: &usize| settings[*index].1;
-    let tame: Vec<usize> = sound.into_iter().filter(|&index| as_good(index)).collect();
+    let tame: Vec<usize> = sound.into_iter().filter(|&index| is_as_good(index)).collect();
     // Kernels are numbered from wide to narrow.
     let widest = tame.iter().map(kernel).min().unwrap_or(kernel(&least));
     let chosen = tame
@@ -416,6 +444,14 @@ fn pick_by(
     Ok(Chosen { ridge, sigma, yardstick, squares, residuals, candidates })
 }
 
+/// Whether residuals are spread as normal ones are, or less far.
+fn look_normal(squares: &[f64], weights: &[f64]) -> bool {
+    let sorted = statistics::sorted(squares, Some(weights));
+    let quantile = |level| statistics::quantile(&sorted, level).unwrap_or(0.0).sqrt();
+    let median = quantile(0.5);
+    NORMAL.iter().all(|&(level, most)| quantile(level) <= most * median)
+}
+
 /// The share of the rows to which a loss gives less than half of the full weight.
 fn disbelieved(loss: Loss, squares: &[f64], weights: &[f64]) -> f64 {
     let mut trust = squares.to_vec();
@@ -427,6 +463,7 @@ fn disbelieved(loss: Loss, squares: &[f64], weights: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::features::draw::{Purpose, Stream};
 
     fn path(ridge: f64, start: Start, residuals: &[f64]) -> Path {
         let judged = vec![residuals.iter().map(|e| e * e).collect()];
@@ -476,6 +513,28 @@ mod tests {
         let chosen = chosen.expect("a choice");
         assert_eq!(chosen.sigma, Some(1.0));
         assert_eq!(chosen.candidates.len(), 3);
+    }
+
+    #[test]
+    fn a_kernel_that_distrusts_many_right_rows_is_better_by_chance_only() {
+        let mut stream = Stream::new(1, Purpose::Noise, 0);
+        let all: Vec<f64> = (0..500).map(|_| stream.normal()).collect();
+        // Better in every row, but for what it believes.
+        let narrow: Vec<f64> = all.iter().map(|e| 0.97 * e).collect();
+        let mut long = path(1.0, Start::L1, &all);
+        long.judged.push(narrow.iter().map(|e| e * e).collect());
+        long.residuals.push(narrow);
+        let y = faer::Mat::from_fn(500, 1, |i, _| i as f64);
+        let choose = |kernels: [f64; 2]| {
+            let kernels = Some((RobustLoss::default(), kernels.as_slice()));
+            let racing =
+                [Path { judged: long.judged.clone(), residuals: long.residuals.clone(), ..long }];
+            pick(y.as_ref(), &racing, kernels, &[1.0; 500], Judge::Residuals)
+                .expect("a choice")
+                .sigma
+        };
+        assert_eq!(choose([5.0, 0.7]), Some(5.0));
+        assert_eq!(choose([5.0, 2.0]), Some(2.0));
     }
 
     #[test]

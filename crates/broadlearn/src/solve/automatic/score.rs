@@ -20,6 +20,8 @@ pub(crate) struct Residuals<'a> {
 /// What a squared residual costs: itself, up to a bound; of rows that are trusted, without one.
 #[derive(Clone, Debug)]
 pub(crate) struct Yardstick {
+    /// Whether these are residuals under a robust loss: not errors of classes, not plain squares.
+    pub(super) judges_residuals: bool,
     bound: f64,
     /// By row; empty where nothing is known about them.
     trusted: Vec<bool>,
@@ -47,18 +49,20 @@ impl Yardstick {
     pub(crate) fn part(&self, rows: std::ops::Range<usize>) -> Self {
         let trusted =
             if self.trusted.is_empty() { Vec::new() } else { self.trusted[rows].to_vec() };
-        Self { bound: self.bound, trusted }
+        Self { trusted, ..*self }
     }
 
     /// Plain squares.
-    pub(crate) const SQUARES: Self = Self { bound: f64::INFINITY, trusted: Vec::new() };
+    pub(crate) const SQUARES: Self =
+        Self { judges_residuals: false, bound: f64::INFINITY, trusted: Vec::new() };
 
     /// For the rows of these settings, which are the same rows in the same order.
     pub(crate) fn new(settings: &[Residuals<'_>], judge: Judge, robust: bool) -> Self {
         match judge {
-            Judge::Classes => Self { bound: CLASSES_BOUND, trusted: Vec::new() },
+            Judge::Classes => Self { bound: CLASSES_BOUND, ..Self::SQUARES },
             Judge::Residuals if robust => {
-                Self { bound: cut(settings).powi(2), trusted: Vec::new() }
+                let bound = cut(settings).powi(2);
+                Self { judges_residuals: true, bound, trusted: Vec::new() }
             }
             Judge::Residuals => Self::SQUARES,
         }
@@ -67,7 +71,7 @@ impl Yardstick {
     /// This yardstick for rows with these sample weights, found by models that have not seen them. Where
     /// others come near to a target and a setting does not, the setting is wrong and not the row.
     pub(crate) fn trusting(&self, weights: &[f64]) -> Self {
-        Self { bound: self.bound, trusted: weights.iter().map(|&weight| weight >= 0.5).collect() }
+        Self { trusted: weights.iter().map(|&weight| weight >= 0.5).collect(), ..*self }
     }
 
     /// What a squared residual costs, of a row about which nothing is known.
