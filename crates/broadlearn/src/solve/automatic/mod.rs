@@ -73,6 +73,8 @@ const CLEARLY_WORSE: f64 = 2.5;
 const NO_DIFFERENCE: f64 = 0.03;
 /// A model that believes all rows must be better by this many standard errors to be believed.
 const CLEARLY_BETTER: f64 = 2.0;
+/// One that was out of the race must leave no more than this part of the squared error.
+const FAR_BETTER: f64 = 0.5;
 /// A setting predicts hard rows as well as the best does if it is not worse by more than this many.
 const AS_ABLE: f64 = 1.0;
 /// A wider kernel is preferred if it is not worse by more than this many standard errors: it believes
@@ -92,7 +94,7 @@ const NORMAL_DISBELIEVED: f64 = 0.2;
 const AS_GOOD_WHERE_NORMAL: f64 = 2.0;
 /// Residuals look normal if their quantiles of these levels are at most so many times the median, a fifth more than normal ones
 /// have; those with errors among them, or with heavy tails, have more.
-const NORMAL: [(f64, f64); 2] = [(0.75, 2.05), (0.9, 2.9)];
+const NORMAL: [(f64, f64); 3] = [(0.75, 2.05), (0.9, 2.9), (0.975, 4.0)];
 
 /// One path through the kernels, and the squared residuals of the rows judged so far.
 struct Path {
@@ -100,6 +102,8 @@ struct Path {
     start: Start,
     /// How many of the kernels, from the widest on, it still goes through.
     reach: usize,
+    /// Whether it is out of the race, and kept only because its widest kernel predicts all rows best.
+    is_witness: bool,
     /// Squared residual norms by kernel; shorter than the others where the path did not lead in some
     /// fold.
     judged: Vec<Vec<f64>>,
@@ -179,6 +183,7 @@ fn paths(choice: &Choice<'_>, judge: Judge, kernels: usize) -> Vec<Path> {
         ridge,
         start,
         reach: kernels,
+        is_witness: false,
         judged: vec![Vec::new(); kernels],
         residuals: vec![Vec::new(); kernels],
     };
@@ -213,7 +218,7 @@ fn yardstick(
 /// Takes out the paths whose best kernel is worse than the best of all by more than chance explains, and of the
 /// others the narrow ends of which that is true.
 fn drop_out(racing: &mut Vec<Path>, weights: &[f64], judge: Judge, robust: bool) {
-    let settings = complete(racing, weights.len());
+    let settings = in_the_race(&complete(racing, weights.len()));
     let yardstick = yardstick(&settings, weights, judge, robust);
     let best_of = |path: &Path| -> Option<(f64, usize)> {
         let kernels = (0..path.judged.len()).filter(|&k| path.judged[k].len() == weights.len());
@@ -221,7 +226,9 @@ fn drop_out(racing: &mut Vec<Path>, weights: &[f64], judge: Judge, robust: bool)
             .map(|k| (yardstick.mean(&path.judged[k], weights), k))
             .min_by(|a, b| a.0.total_cmp(&b.0))
     };
-    let best: Vec<Option<(f64, usize)>> = racing.iter().map(best_of).collect();
+    // Who is out of the race does not come back.
+    let best: Vec<Option<(f64, usize)>> =
+        racing.iter().map(|path| best_of(path).filter(|_| !path.is_witness)).collect();
     let leader = (0..racing.len())
         .filter_map(|index| best[index].map(|(mean, kernel)| (mean, index, kernel)))
         .min_by(|a, b| a.0.total_cmp(&b.0));
@@ -247,24 +254,25 @@ fn drop_out(racing: &mut Vec<Path>, weights: &[f64], judge: Judge, robust: bool)
         let (mean, error) = yardstick.excess(squares, &leading, weights);
         squares.len() < leading.len() || mean > CLEARLY_WORSE * error
     };
-    let stays: Vec<bool> = racing
+    let leads: Vec<bool> = racing
         .iter()
         .zip(&best)
-        .enumerate()
-        .map(|(index, (path, best))| {
-            [safe, believing].contains(&Some(index))
-                || best.is_some_and(|(_, kernel)| !hopeless(&path.judged[kernel]))
-        })
+        .map(|(path, best)| best.is_some_and(|(_, kernel)| !hopeless(&path.judged[kernel])))
+        .collect();
+    let stays: Vec<bool> = (0..racing.len())
+        .map(|index| leads[index] || [safe, believing].contains(&Some(index)))
         .collect();
     // Of paths that lead to the same residuals one stays: not a trimmed one, for the same reason, and with the largest ridge.
     let rank = |index: usize| (racing[index].start != Start::Trimmed, racing[index].ridge);
     let superfluous = |index: usize| {
-        best[index].is_some_and(|(_, kernel)| {
-            let kernel = if believing == Some(index) { 0 } else { kernel };
+        let is_witness = believing == Some(index) && !leads[index];
+        let kernel = if is_witness { Some(0) } else { best[index].map(|(_, kernel)| kernel) };
+        kernel.is_some_and(|kernel| {
             let residuals = &racing[index].residuals[kernel];
             (0..racing.len()).any(|other| {
                 let others = &racing[other].residuals[kernel];
-                stays[other] && rank(other) > rank(index) && alike(residuals, others, weights)
+                let races = leads[other] || safe == Some(other);
+                races && rank(other) > rank(index) && alike(residuals, others, weights)
             })
         })
     };
@@ -276,8 +284,16 @@ fn drop_out(racing: &mut Vec<Path>, weights: &[f64], judge: Judge, robust: bool)
             path.reach -= 1;
         }
     }
+    for (index, path) in racing.iter_mut().enumerate() {
+        path.is_witness = !leads[index] && safe != Some(index);
+    }
     let mut needed = needed.into_iter();
     racing.retain(|_| needed.next().unwrap_or(true));
+}
+
+/// The settings without those of witnesses.
+fn in_the_race<'p>(settings: &[(&'p Path, usize)]) -> Vec<(&'p Path, usize)> {
+    settings.iter().filter(|(path, _)| !path.is_witness).copied().collect()
 }
 
 /// Whether most rows have the same residuals, but for a small part of them.
@@ -299,17 +315,22 @@ fn pick(
     weights: &[f64],
     judge: Judge,
 ) -> Result<Chosen> {
-    let settings = complete(racing, weights.len());
+    let all = complete(racing, weights.len());
+    let settings = in_the_race(&all);
     let yardstick = yardstick(&settings, weights, judge, kernels.is_some());
     let chosen = pick_trusting(&yardstick, &settings, kernels, weights)?;
-    let single = y.ncols() == 1 && judge == Judge::Residuals;
-    if single && kernels.is_some() && tail_is_real(&settings, &chosen, weights) {
-        let able = able_settings(&settings, weights);
-        let chosen = pick_trusting(&yardstick, &able, kernels, weights)?;
-        let candidates = candidates(&chosen.yardstick, &settings, kernels, weights);
-        return Ok(Chosen { candidates, ..chosen });
+    if y.ncols() > 1 || judge != Judge::Residuals || kernels.is_none() {
+        return Ok(chosen);
     }
-    Ok(chosen)
+    let settings = match tail_is_real(&settings, &chosen, weights) {
+        true => settings,
+        false if witness_knows_better(&all, &chosen, weights) => all,
+        false => return Ok(chosen),
+    };
+    let able = able_settings(&settings, weights);
+    let chosen = pick_trusting(&yardstick, &able, kernels, weights)?;
+    let candidates = candidates(&chosen.yardstick, &settings, kernels, weights);
+    Ok(Chosen { candidates, ..chosen })
 }
 
 /// The settings that predict hard rows about as well as any does, but for a shift of all predictions.
@@ -361,6 +382,16 @@ fn tail_is_real(settings: &[(&Path, usize)], chosen: &Chosen, weights: &[f64]) -
     let shifted = shifted(&chosen.residuals, weights);
     let (mean, error) = Yardstick::SQUARES.excess(&shifted, believing, weights);
     mean > CLEARLY_BETTER * error
+}
+
+/// Whether a model that believes all rows, and was out of the race for it, leaves half of the squared error: then it was the
+/// race that went astray. (Targets that are mostly 0: to predict 0 throughout meets so many of them that all others lose.)
+fn witness_knows_better(settings: &[(&Path, usize)], chosen: &Chosen, weights: &[f64]) -> bool {
+    let of_chosen = Yardstick::SQUARES.mean(&shifted(&chosen.residuals, weights), weights);
+    let mut witnesses = settings.iter().filter(|(path, kernel)| path.is_witness && *kernel == 0);
+    witnesses.any(|(path, _)| {
+        Yardstick::SQUARES.mean(&path.judged[0], weights) <= FAR_BETTER * of_chosen
+    })
 }
 
 /// Settings with their scores by this yardstick.
@@ -467,7 +498,14 @@ mod tests {
 
     fn path(ridge: f64, start: Start, residuals: &[f64]) -> Path {
         let judged = vec![residuals.iter().map(|e| e * e).collect()];
-        Path { ridge, start, reach: 1, judged, residuals: vec![residuals.to_vec()] }
+        Path {
+            ridge,
+            start,
+            reach: 1,
+            is_witness: false,
+            judged,
+            residuals: vec![residuals.to_vec()],
+        }
     }
 
     #[test]
