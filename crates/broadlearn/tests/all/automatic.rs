@@ -132,7 +132,7 @@ fn intervals_hold_as_many_rows_as_they_say_with_and_without_wrong_targets() {
     }
 }
 
-/// On normal noise a narrow kernel is better by chance only. It was once taken in every third draw, distrusted 40 % of the
+/// On normal noise a narrow kernel is better by chance only. It was once taken in three of 24 draws, distrusted 40 % of the
 /// rows, and took the tail of the noise for errors: intervals of 90 % held 72 %.
 #[test]
 fn clean_rows_are_believed_although_a_narrow_kernel_looks_better_by_chance() {
