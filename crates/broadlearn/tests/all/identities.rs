@@ -78,8 +78,7 @@ proptest! {
     fn the_weights_of_the_own_residuals_give_the_same_solution(problem in problems(RIDGES)) {
         let (x, targets) = (problem.x(), problem.targets());
         let Some(model) = fit_to_the_end(&problem, &x, &targets, None) else { return Ok(()) };
-        // Where steps end before that, rounding errors are all that is left.
-        prop_assume!(model.report().last_change <= 1e-11);
+        prop_assume!(model.report().converged);
         let (u, y) = (state(&model, &x), scaled_targets(&model, &targets));
         let w = model.weights().to_owned();
         let residuals = &y - &u * &w;
@@ -101,7 +100,7 @@ proptest! {
         let settings = settings.start(start, anneal);
         if let Ok(model) = fit(settings, &x, &targets, None, problem.schema()) {
             for pair in model.report().objective.windows(2) {
-                prop_assert!(pair[1] >= pair[0] - 1e-11 * pair[0].abs().max(1e-3), "{pair:?}");
+                prop_assert!(pair[1] >= pair[0] - 1e-12 * pair[0].abs().max(1e-3), "{pair:?}");
             }
         }
     }
@@ -118,14 +117,12 @@ proptest! {
 
     #[test]
     fn weight_two_is_two_copies_and_weight_zero_is_absence(problem in problems(SAFE_RIDGES)) {
-        prop_assume!(!problem.is_torn(problem.sigma));
         let off = weights_against_copies(&problem);
         prop_assert!(off < 1e-8, "{off:e}");
     }
 
     #[test]
     fn the_order_of_the_rows_is_irrelevant(problem in problems(SAFE_RIDGES)) {
-        prop_assume!(!problem.is_torn(problem.sigma));
         let (x, targets) = (problem.x(), problem.targets());
         let order = Stream::new(problem.seed, Purpose::Noise, 3).permutation(problem.rows);
         let sorted = fit_to_the_end(&problem, &x, &targets, None);
@@ -162,9 +159,7 @@ proptest! {
             // A mean of numbers near 1e12 is rounded to 1e-4, a 3e5th of a deviation of 30 (and of
             // any deviation above 1, a tenth of a thousandth): the same shift in every row, which
             // the fit then absorbs but for the ridge on the constant and the curvature of tanh.
-            Recipe::Rich | Recipe::Recurrent => prop_assert!(off < 1e-3, "plus 1e12: {off:e}"),
-            // A row midway between two centres may go to either, and nothing bounds what that changes.
-            Recipe::Fuzzy => {}
+            Recipe::Rich | Recipe::Recurrent | Recipe::Fuzzy => prop_assert!(off < 1e-3, "plus 1e12: {off:e}"),
             // Minimum and maximum are exact, and so is the difference from the minimum.
             _ => prop_assert_eq!(off, 0.0),
         }
@@ -222,9 +217,8 @@ proptest! {
         let thousand = Mat::from_fn(y.nrows(), y.ncols(), |i, j| 1000.0 * y[(i, j)]);
         let (one, thousand) = (outputs(&y), outputs(&thousand));
         let expected = Mat::from_fn(one.nrows(), one.ncols(), |i, j| 1000.0 * one[(i, j)]);
-        // Iterations end when a step is small, one step earlier or later: where they are slow, that shows.
         let off = relative(&thousand, &expected);
-        prop_assert!(off < 1e-3, "{off:e}");
+        prop_assert!(off < 1e-6, "{off:e}");
     }
 }
 

@@ -28,7 +28,6 @@ proptest! {
     /// find the same.
     #[test]
     fn both_solvers_find_the_same_fixed_point(problem in problems(-12.0..2.0)) {
-        prop_assume!(!problem.is_one_point());
         let settings = problem
             .settings()
             .sigma(8.0)

@@ -89,26 +89,6 @@ pub(crate) fn problems(exponents: std::ops::Range<f64>) -> impl Strategy<Value =
 }
 
 impl Problem {
-    /// Whether equal rows have targets more than twice this kernel size apart: midway between them lies a saddle of a
-    /// robust loss, from which rounding errors decide for one or the other optimum.
-    pub(crate) fn is_torn(&self, sigma: f64) -> bool {
-        let apart = match self.recipe {
-            _ if self.classes => std::f64::consts::SQRT_2,
-            // Targets in units of their middle half; most outliers are less than ten of them away.
-            Recipe::Rich | Recipe::Recurrent | Recipe::Fuzzy => 10.0,
-            // In units of their range.
-            _ => 1.0,
-        };
-        self.duplicate_rows && 2.0 * sigma < apart
-    }
-
-    /// Whether all rows are the same: outputs are then the mean of the targets, 0 but for rounding errors if
-    /// targets are scaled, and no change is small beside them.
-    pub(crate) fn is_one_point(&self) -> bool {
-        let distinct = if self.duplicate_rows { self.rows.div_ceil(2) } else { self.rows };
-        distinct == 1 || (self.constant_column && self.columns == 1)
-    }
-
     /// Inputs: normal numbers, at times with a constant column or with duplicate rows.
     pub(crate) fn x(&self) -> Mat<f64> {
         let mut stream = Stream::new(self.seed, Purpose::Noise, 0);
