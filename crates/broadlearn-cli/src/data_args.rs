@@ -117,13 +117,16 @@ impl DataArgs {
     }
 }
 
+/// More levels of a text column hardly tell anything.
+const MAX_CATEGORIES: usize = 256;
+
 /// What the columns of a training table are.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Columns")]
 pub(crate) struct ColumnArgs {
     /// Columns that are not used (repeatable)
     #[arg(long, value_name = "COLUMN")]
-    ignore: Vec<String>,
+    pub(crate) ignore: Vec<String>,
     /// A column of sample weights
     #[arg(long, value_name = "COLUMN")]
     weight: Option<String>,
@@ -133,13 +136,13 @@ pub(crate) struct ColumnArgs {
     /// Leave out rows without a target
     #[arg(long)]
     pub(crate) drop_missing_target: bool,
-    /// Text columns with more levels are refused
-    #[arg(long, value_name = "N", default_value_t = 256)]
-    max_categories: usize,
+    /// Text columns with more levels are refused [default: 256]
+    #[arg(long, value_name = "N")]
+    max_categories: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum TaskName {
+enum TaskName {
     Regression,
     Classification,
 }
@@ -154,6 +157,17 @@ impl From<TaskName> for Task {
 }
 
 impl ColumnArgs {
+    /// The first option that says what a model knows, if any was given.
+    pub(crate) fn known_by_models(&self) -> Option<&'static str> {
+        let given = [
+            ("ignore", !self.ignore.is_empty()),
+            ("weight", self.weight.is_some()),
+            ("task", self.task.is_some()),
+            ("max-categories", self.max_categories.is_some()),
+        ];
+        given.iter().find(|(_, given)| *given).map(|(name, _)| *name)
+    }
+
     /// The task, if it was said.
     pub(crate) fn task(&self) -> Option<Task> {
         self.task.map(Task::from)
@@ -209,7 +223,7 @@ impl ColumnArgs {
             weight: self.weight.clone(),
             task: self.task(),
             drop_missing_target: self.drop_missing_target,
-            max_categories: self.max_categories,
+            max_categories: self.max_categories.unwrap_or(MAX_CATEGORIES),
         };
         let mut observer = context.observer();
         let data = TrainingData::read_part(reader, &roles, bound, part, &mut observer)?;
@@ -259,7 +273,7 @@ fn warn_of_skipped(skipped: &Skipped, context: &Context) {
 }
 
 /// Says what was found out about the target.
-pub(crate) fn say_task(data: &TrainingData, context: &Context) {
+fn say_task(data: &TrainingData, context: &Context) {
     context.say(format_args!(
         "{} of {} (force another task with --task)",
         data.target().task().name(),
@@ -268,7 +282,7 @@ pub(crate) fn say_task(data: &TrainingData, context: &Context) {
 }
 
 /// Warns of columns that are left out, or hardly meant as they are read.
-pub(crate) fn warn_of_columns(data: &TrainingData, context: &Context) {
+fn warn_of_columns(data: &TrainingData, context: &Context) {
     for unusable in data.unusable() {
         context.warn(unusable);
     }

@@ -154,3 +154,111 @@ fn a_file_of_many_blocks_is_learnt() {
     assert!(learnt["verified_difference"].as_f64().unwrap() < 1e-8, "{learnt}");
     assert_eq!(bench.read("odd.csv").lines().count() as u64, left_out + 1);
 }
+
+/// The table of `ok.csv` as cells, header first.
+fn cells(text: &str) -> Vec<Vec<String>> {
+    text.lines().map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+fn lines(cells: &[Vec<String>]) -> String {
+    cells.iter().fold(String::new(), |text, row| text + &row.join(",") + "\n")
+}
+
+#[test]
+fn rows_without_a_target_keep_their_numbers() {
+    let bench = Bench::new();
+    let mut table = cells(&bench.read("ok.csv"));
+    let (empty, spoilt) = ([1, 2, 41, 90], [7, 40, 77, 111]);
+    for row in empty {
+        table[row][3].clear();
+    }
+    for row in spoilt {
+        table[row][3] = (table[row][3].parse::<f64>().unwrap() + 500.0).to_string();
+    }
+    bench.write("gaps.csv", &lines(&table));
+    bench.run("audit gaps.csv --target y").fails(65, &["line 2", "--drop-missing-target"]);
+    let audit = "audit gaps.csv --target y --drop-missing-target";
+    let report = bench.run(&format!("{audit} --json --out marked.csv --report a.html")).json();
+    assert_eq!(
+        (report["n_rows"].as_u64(), report["n_without_target"].as_u64()),
+        (Some(116), Some(4))
+    );
+    let listed = report["suspects"].as_array().unwrap();
+    let mut first: Vec<u64> = listed[..4].iter().map(|s| s["row"].as_u64().unwrap()).collect();
+    first.sort_unstable();
+    assert_eq!(first, spoilt.map(|row| row as u64));
+    let marked = cells(&bench.read("marked.csv"));
+    assert_eq!(marked.len(), 121);
+    for (row, cells) in marked.iter().enumerate().skip(1) {
+        let mark = match (empty.contains(&row), spoilt.contains(&row)) {
+            (true, _) => "",
+            (_, true) => "1",
+            _ => continue,
+        };
+        assert_eq!(cells[4], mark, "row {row}");
+    }
+    // They stay where the table is cleaned.
+    let count = report["n_suspects"].as_u64().unwrap() as usize;
+    bench.run(&format!("{audit} --out d.csv --drop")).ok();
+    assert_eq!(bench.read("d.csv").lines().count(), 121 - count);
+    bench.run(&format!("{audit} --out f.csv --fix")).ok();
+    let fixed = cells(&bench.read("f.csv"));
+    assert!(empty.iter().all(|row| fixed[*row][3].is_empty()));
+    assert!(spoilt.iter().all(|row| fixed[*row][3] != table[*row][3]));
+
+    // With a model, and in passes, it is the same.
+    bench.run("fit ok.csv --target y --model m.broad").ok();
+    for memory in ["1G", "1K"] {
+        let audit =
+            format!("audit m.broad gaps.csv --drop-missing-target --memory {memory} --json");
+        let report = bench.run(&audit).json();
+        let listed = report["suspects"].as_array().unwrap();
+        let mut first: Vec<u64> = listed[..4].iter().map(|s| s["row"].as_u64().unwrap()).collect();
+        first.sort_unstable();
+        assert_eq!(first, spoilt.map(|row| row as u64), "{memory}");
+    }
+    let table = bench.read("gaps.csv");
+    bench.run_with("audit m.broad - --drop-missing-target", &table).fails(2, &["more than once"]);
+    bench.run("audit m.broad gaps.csv --weight a").fails(2, &["weight", "with a MODEL"]);
+}
+
+#[test]
+fn weights_speak_for_rows_in_an_audit() {
+    let bench = Bench::new();
+    let mut table = cells(&bench.read("ok.csv"));
+    table[0].push("times".into());
+    for (row, cells) in table.iter_mut().enumerate().skip(1) {
+        cells.push((row % 3).to_string());
+        if row == 60 || row == 61 {
+            cells[3] = (cells[3].parse::<f64>().unwrap() + 500.0).to_string();
+        }
+    }
+    bench.write("weighed.csv", &lines(&table));
+    let report = bench.run("audit weighed.csv --target y --weight times --json").json();
+    let listed = report["suspects"].as_array().unwrap();
+    assert_eq!(report["n_rows"], 120);
+    let mut first: Vec<u64> = listed[..2].iter().map(|s| s["row"].as_u64().unwrap()).collect();
+    first.sort_unstable();
+    assert_eq!(first, [60, 61]);
+    // Row 60 counts for nothing, and so says nothing of what it counts for; 61 once, and is not believed.
+    let weight = |row: u64| &listed.iter().find(|s| s["row"] == row).unwrap()["weight"];
+    assert!(weight(60).is_null());
+    assert!(weight(61).as_f64().unwrap() < 0.1);
+}
+
+#[test]
+fn the_last_decimal_is_no_suspect() {
+    let bench = Bench::new();
+    let mut text = String::from("a,b,y\n");
+    for row in 0..300 {
+        let (a, b) = (f64::from(row * 37 % 101) / 11.3, f64::from(row * 53 % 97) / 10.7);
+        let wrong = if row == 200 { 0.7 } else { 0.0 };
+        let _ = writeln!(text, "{a:.2},{b:.2},{:.2}", a + b + wrong);
+    }
+    bench.write("rounded.csv", &text);
+    let report = bench.run("audit rounded.csv --target y --json").json();
+    assert_eq!(
+        (report["n_suspects"].as_u64(), &report["suspects"][0]["row"]),
+        (Some(1), &201.into())
+    );
+}

@@ -3,6 +3,7 @@
 //! Rows are judged by their exact leave-one-out residuals from a robust fit: no row speaks for
 //! itself, and wrong rows have hardly any weight in the verdict on others.
 
+use super::resolution::Resolution;
 use crate::data::Targets;
 use crate::error::{Error, Result};
 use crate::model::LeftOut;
@@ -54,6 +55,7 @@ impl Audit {
 #[derive(Clone, Debug, Default)]
 pub struct Auditor {
     distances: Vec<f64>,
+    resolution: Resolution,
     classes: Option<Classes>,
 }
 
@@ -71,6 +73,7 @@ impl Auditor {
         if let Targets::Classes(given) = targets {
             self.classes.get_or_insert_default().add(left_out, given);
         }
+        self.resolution.add(left_out, targets);
         self.distances.extend(&left_out.distances);
         Ok(())
     }
@@ -85,7 +88,10 @@ impl Auditor {
             return Err(Error::data("no rows").expected("at least one row"));
         }
         let (scores, suspects, contamination) = match self.classes {
-            None => residuals(self.distances),
+            None => {
+                let least = self.resolution.half_unit().max(LEAST_SPREAD);
+                residuals(self.distances, least)
+            }
             Some(classes) => (self.distances, classes.suspects(), classes.share_of_wrong()),
         };
         let mut order: Vec<usize> = (0..n).collect();
@@ -94,9 +100,10 @@ impl Auditor {
     }
 }
 
-fn residuals(distances: Vec<f64>) -> (Vec<f64>, Vec<bool>, Share) {
+/// What residuals tell, whose spread is at least so large.
+fn residuals(distances: Vec<f64>, least: f64) -> (Vec<f64>, Vec<bool>, Share) {
     let n = distances.len() as f64;
-    let spread = trustworthy_spread(&distances).max(LEAST_SPREAD);
+    let spread = trustworthy_spread(&distances).max(least);
     let mut scores = distances;
     scores.iter_mut().for_each(|distance| *distance /= spread);
     let beyond = |cut: f64| scores.iter().filter(|&&score| score > cut).count() as f64;
@@ -220,7 +227,7 @@ mod tests {
             (0..700).map(|i| half_normal((f64::from(i) + 0.5) / 700.0)).collect();
         distances.extend((0..300).map(|i| 20.0 + f64::from(i)));
         assert!((trustworthy_spread(&distances) - 1.0).abs() < 0.02);
-        let (_, suspects, share) = residuals(distances);
+        let (_, suspects, share) = residuals(distances, LEAST_SPREAD);
         assert_eq!(suspects.iter().filter(|suspect| **suspect).count(), 300);
         assert!(share.low < 0.3 && 0.3 <= share.estimate && share.estimate < share.high);
     }
@@ -229,11 +236,11 @@ mod tests {
     fn rounding_errors_are_no_suspects() {
         let mut distances: Vec<f64> = (0..200).map(|i| 1e-9 * f64::from(i % 7)).collect();
         distances[3] = 4e-8;
-        let (_, suspects, share) = residuals(distances.clone());
+        let (_, suspects, share) = residuals(distances.clone(), LEAST_SPREAD);
         assert!(suspects.iter().all(|suspect| !suspect));
         assert_eq!((share.estimate, share.low), (0.0, 0.0));
         distances[3] = 1e-3;
-        let (_, suspects, _) = residuals(distances);
+        let (_, suspects, _) = residuals(distances, LEAST_SPREAD);
         assert_eq!(suspects.iter().position(|suspect| *suspect), Some(3));
     }
 

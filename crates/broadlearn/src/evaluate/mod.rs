@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod metrics;
+mod resolution;
 
 pub use audit::{Audit, Auditor, Share};
 pub use metrics::Metrics;
