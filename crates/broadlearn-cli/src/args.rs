@@ -71,6 +71,7 @@ pub(crate) enum Command {
     /// Add nodes to the network
     Grow(commands::grow::GrowArgs),
     /// Join models of different rows
+    #[command(mut_arg("out", |out| out.help("Where the merged model goes").required(true)))]
     Merge(commands::merge::MergeArgs),
     /// Bring the weights of all learnt rows up to date
     Refine(commands::refine::RefineArgs),

@@ -301,6 +301,11 @@ pub(crate) fn warn_of(surprises: &Surprises, schema: &Schema, context: &Context)
             crate::format::plural(count, "row")
         ));
     }
+    if let (true, Some(weight)) = (surprises.without_weights, &schema.weight) {
+        context.warn(format_args!(
+            "no column `{weight}`, which held the weights in training: every row counts once"
+        ));
+    }
     if surprises.without_target > 0 {
         context.say(format_args!(
             "left out {} without a target",

@@ -3,13 +3,21 @@
 use crate::context;
 use crate::fault::Fault;
 use broadlearn::Error;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use std::fs::File;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 /// An output that is being written.
-pub(crate) enum Output {
+pub(crate) struct Output {
+    sink: Sink,
+    /// What compresses the bytes on their way, if the name ends in `.gz`.
+    gzip: Option<GzEncoder<Vec<u8>>>,
+}
+
+enum Sink {
     Stdout(BufWriter<StdoutLock<'static>>),
     /// A device or a pipe, written directly.
     Direct(BufWriter<File>, PathBuf),
@@ -20,6 +28,39 @@ pub(crate) enum Output {
 impl Output {
     /// Opens an output; `None` and `-` mean stdout.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, Fault> {
+        let is_gzip = path.is_some_and(|path| has_extension(path, &["gz"]));
+        let gzip = is_gzip.then(|| GzEncoder::new(Vec::new(), Compression::default()));
+        Ok(Self { sink: Sink::open(path)?, gzip })
+    }
+
+    /// Writes bytes.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        let Some(gzip) = &mut self.gzip else { return self.sink.write(bytes) };
+        gzip.write_all(bytes).map_err(|error| Fault::writing(&self.sink.place(), error))?;
+        self.sink.write(&std::mem::take(gzip.get_mut()))
+    }
+
+    /// Hands on what was written so far.
+    pub(crate) fn flush(&mut self) -> Result<(), Fault> {
+        if let Some(gzip) = &mut self.gzip {
+            gzip.flush().map_err(|error| Fault::writing(&self.sink.place(), error))?;
+            self.sink.write(&std::mem::take(gzip.get_mut()))?;
+        }
+        self.sink.flush()
+    }
+
+    /// Completes the output and puts it in its place.
+    pub(crate) fn finish(mut self) -> Result<(), Fault> {
+        if let Some(gzip) = self.gzip.take() {
+            let rest = gzip.finish().map_err(|error| Fault::writing(&self.sink.place(), error))?;
+            self.sink.write(&rest)?;
+        }
+        self.sink.finish()
+    }
+}
+
+impl Sink {
+    fn open(path: Option<&Path>) -> Result<Self, Fault> {
         let Some(path) = path.filter(|path| *path != Path::new("-")) else {
             return Ok(Self::Stdout(BufWriter::with_capacity(1 << 16, io::stdout().lock())));
         };
@@ -44,8 +85,7 @@ impl Output {
         Ok(Self::Atomic(BufWriter::with_capacity(1 << 16, file), target))
     }
 
-    /// Writes bytes.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         let result = match self {
             Self::Stdout(out) => out.write_all(bytes),
             Self::Direct(out, _) => out.write_all(bytes),
@@ -54,8 +94,7 @@ impl Output {
         result.map_err(|error| Fault::writing(&self.place(), error))
     }
 
-    /// Hands on what was written so far.
-    pub(crate) fn flush(&mut self) -> Result<(), Fault> {
+    fn flush(&mut self) -> Result<(), Fault> {
         let result = match self {
             Self::Stdout(out) => out.flush(),
             Self::Direct(out, _) => out.flush(),
@@ -64,8 +103,7 @@ impl Output {
         result.map_err(|error| Fault::writing(&self.place(), error))
     }
 
-    /// Completes the output and puts it in its place.
-    pub(crate) fn finish(self) -> Result<(), Fault> {
+    fn finish(self) -> Result<(), Fault> {
         let place = self.place();
         let failed = |error: io::Error| Fault::writing(&place, error);
         match self {
@@ -88,6 +126,37 @@ impl Output {
             Self::Stdout(_) => "standard output".into(),
             Self::Direct(_, path) | Self::Atomic(_, path) => path.display().to_string(),
         }
+    }
+}
+
+/// Whether a name ends in one of these.
+fn has_extension(path: &Path, endings: &[&str]) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    endings.iter().any(|other| ending.eq_ignore_ascii_case(other))
+}
+
+/// An error if the name of a table that is written says that it is no CSV.
+pub(crate) fn check_table(out: Option<&Path>) -> Result<(), Fault> {
+    const OTHERS: [&str; 9] =
+        ["tsv", "parquet", "npy", "npz", "json", "jsonl", "ndjson", "xlsx", "feather"];
+    let Some(path) = out else { return Ok(()) };
+    let plain = if has_extension(path, &["gz"]) { path.with_extension("") } else { path.into() };
+    match has_extension(&plain, &OTHERS) {
+        false => Ok(()),
+        true => Err(Error::setting("output", path.display())
+            .expected("a name that ends in .csv or .csv.gz: tables are written as CSV")
+            .into()),
+    }
+}
+
+/// The same for a table whose rows are there at once, so that they cannot be compressed.
+pub(crate) fn check_live_table(out: Option<&Path>) -> Result<(), Fault> {
+    check_table(out)?;
+    match out.filter(|path| has_extension(path, &["gz"])) {
+        None => Ok(()),
+        Some(path) => Err(Error::setting("output", path.display())
+            .expected("a name that ends in .csv: these rows are written one by one")
+            .into()),
     }
 }
 

@@ -73,6 +73,9 @@ impl LearnArgs {
 pub(crate) fn run(args: &LearnArgs, context: &Context) -> Result<(), Fault> {
     let others = [&args.model, &args.data].into_iter().chain(&args.update.out);
     output::check_places(args.quarantine_out.iter().chain(&args.stream.predictions), others)?;
+    for table in [&args.quarantine_out, &args.stream.predictions] {
+        output::check_live_table(table.as_deref())?;
+    }
     if args.stream.stream || args.data == Path::new("-") {
         return run_stream(args, context);
     }

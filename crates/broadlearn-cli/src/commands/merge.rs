@@ -38,9 +38,7 @@ pub(crate) struct MergeArgs {
 
 pub(crate) fn run(args: &MergeArgs, context: &Context) -> Result<(), Fault> {
     let Some(out) = &args.update.out else {
-        return Err(Error::setting("out", "nothing")
-            .expected("--out FILE, for the merged model")
-            .into());
+        return Err(Error::setting("out", "nothing").expected("--out FILE").into());
     };
     crate::output::check_places([out], [])?;
     let models = args

@@ -69,6 +69,7 @@ impl From<PrecisionName> for Precision {
 pub(crate) fn run(args: &PredictArgs, context: &Context) -> Result<(), Fault> {
     args.table.refuse_skipping()?;
     output::check_places(&args.out, [&args.model, &args.data])?;
+    output::check_table(args.out.as_deref())?;
     let model = load_model(&args.model, Some(&args.data))?;
     if args.scores && model.task() == Task::Regression {
         return Err(Error::setting("scores", "a regression, whose outputs are its predictions")

@@ -213,6 +213,7 @@ pub(crate) fn run(args: &PsdArgs, context: &Context) -> Result<(), Fault> {
             .advice("add --out features.csv")
             .into());
     }
+    output::check_table(args.out.as_deref())?;
     output::check_places(args.out.iter().chain(&args.page), &args.files)?;
     let filter = args.spectrum.filter()?;
     let mut tally = Tally::default();

@@ -216,6 +216,7 @@ pub(crate) fn run(args: &TuneArgs, context: &Context) -> Result<(), Fault> {
     let begun = Instant::now();
     let tuning = args.tuning()?;
     let progress = args.progress();
+    output::check_table(args.out.as_deref())?;
     output::check_places(
         std::iter::once(&args.model).chain(&args.out).chain(&args.report).chain(&progress),
         [&args.data],

@@ -1,6 +1,7 @@
 use crate::bench::Bench;
 use std::fmt::Write;
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
 #[test]
@@ -407,6 +408,27 @@ fn damaged_models_are_refused() {
     fs::write(bench.path("edited.broad"), edited).unwrap();
     bench.run("inspect edited.broad").fails(65, &["checksum"]);
     bench.run("inspect ok.csv").fails(65, &["expected a broadlearn model"]);
+}
+
+#[test]
+fn tables_are_written_as_their_names_say() {
+    let bench = Bench::new();
+    bench.fit();
+    let plain = bench.run("predict ok.broad ok.csv").ok();
+    bench.run("predict ok.broad ok.csv --out p.csv.gz").ok();
+    let packed = fs::File::open(bench.path("p.csv.gz")).unwrap();
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(packed).read_to_string(&mut text).unwrap();
+    assert_eq!(text, plain);
+    for name in ["p.parquet", "p.tsv", "p.json.gz"] {
+        for command in ["predict ok.broad ok.csv", "audit ok.broad ok.csv"] {
+            bench.run(&format!("{command} --out {name}")).fails(2, &[name, ".csv.gz"]);
+        }
+    }
+    bench
+        .run("learn ok.broad ok.csv --out m.broad --quarantine 0.1 --quarantine-out odd.csv.gz")
+        .fails(2, &["odd.csv.gz", ".csv"]);
+    assert!(!bench.path("m.broad").exists());
 }
 
 #[test]

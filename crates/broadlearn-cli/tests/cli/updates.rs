@@ -239,6 +239,14 @@ fn bad_weights_are_found_on_their_own_line() {
     for command in ["learn m.broad bad.csv", "fit bad.csv --target y --weight w --model x.broad"] {
         bench.run(&format!("{command} --drop-missing-target")).fails(65, &["line 5", "weight -1"]);
     }
+    // A table without them is not taken for one with them.
+    bench.write("none.csv", "a,y\n3,6\n4,9\n");
+    let said = bench.run("learn m.broad none.csv --out n.broad").stderr;
+    assert!(said.contains("no column `w`") && said.contains("counts once"), "{said}");
+    bench.write("nothing.csv", "a,y,w\n3,6,0\n4,9,0\n");
+    bench
+        .run("fit nothing.csv --target y --weight w --model x.broad")
+        .fails(65, &["no row with a weight above 0"]);
 }
 
 #[test]
@@ -300,6 +308,12 @@ fn malformed_rows_are_left_out_where_the_user_says_so() {
             == std::fs::read(bench.path("g.broad")).unwrap()
     );
     bench.run("evaluate f.broad broken.csv --skip-malformed").ok();
+    bench.write("hopeless.csv", "a,b,colour,y\n1,2\n3,4\n");
+    for command in ["learn f.broad hopeless.csv", &format!("fit hopeless.csv {fit} x.broad")] {
+        bench
+            .run(&format!("{command} --skip-malformed"))
+            .fails(65, &["no row that can be read", "line 2"]);
+    }
     for command in ["predict f.broad", "audit f.broad", "forget f.broad"] {
         bench
             .run(&format!("{command} broken.csv --skip-malformed"))

@@ -4,7 +4,7 @@ use super::batch::{Column, Kind};
 use super::builder::Builder;
 use super::reader::ReadOptions;
 use super::records::Records;
-use crate::error::{Category, Result};
+use crate::error::{Category, Error, Result};
 
 /// Rows of a text that could not be read, and were left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +13,18 @@ pub struct Skipped {
     pub count: u64,
     /// What was wrong with the first one.
     pub first: Option<String>,
+}
+
+impl Skipped {
+    /// The error of a table without any row to use.
+    pub(crate) fn no_rows(&self, table: &str) -> Error {
+        match &self.first {
+            None => Error::data("no rows").at(table).expected("at least one row"),
+            Some(first) => Error::data(format!("no row that can be read; the first: {first}"))
+                .at(table)
+                .expected("at least one row"),
+        }
+    }
 }
 
 /// The latest batch.

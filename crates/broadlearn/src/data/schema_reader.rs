@@ -23,12 +23,15 @@ pub struct Surprises {
     pub without_target: u64,
     /// Rows left out because they could not be read.
     pub skipped: Skipped,
+    /// The table has no column of weights, unlike that of training: every row counts once.
+    pub without_weights: bool,
 }
 
 impl Surprises {
     pub(super) fn add(&mut self, other: &Self) {
         other.unseen.iter().for_each(|(&column, &count)| self.add_unseen(column, count));
         self.without_target += other.without_target;
+        self.without_weights |= other.without_weights;
         self.skipped.count += other.skipped.count;
         if let (None, Some(first)) = (&self.skipped.first, &other.skipped.first) {
             self.skipped.first = Some(first.clone());
@@ -121,7 +124,9 @@ impl<'a> SchemaReader<'a> {
             _ => false,
         };
         reader.select(&selection)?;
-        Ok(Self::over(reader, schema, targets, weight, drop_missing_target))
+        let mut this = Self::over(reader, schema, targets, weight, drop_missing_target);
+        this.surprises.without_weights = with_target && schema.weight.is_some() && !weight;
+        Ok(this)
     }
 
     /// Goes on with a table of which [`TrainingData`](super::TrainingData) has read the first rows, and
@@ -210,7 +215,7 @@ impl<'a> SchemaReader<'a> {
         }
         let mut parts = parts.into_iter();
         let Some(mut all) = parts.next() else {
-            return Err(Error::data("no rows").at(self.name()).expected("at least one row"));
+            return Err(self.surprises.skipped.no_rows(self.name()));
         };
         parts.for_each(|part| all.append(&part));
         all.surprises = self.surprises.clone();

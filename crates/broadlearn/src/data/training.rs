@@ -166,6 +166,7 @@ impl TrainingData {
         reader.select(&selection)?;
         let mut columns: Vec<Column> = Vec::new();
         let mut missing_places = MissingTargets::default();
+        let mut weightless = 0;
         let (target_start, target_end) =
             (resolved.inputs.len(), resolved.inputs.len() + resolved.target.len());
         let mut sampler = Sampler::new(bound, target_start);
@@ -183,6 +184,7 @@ impl TrainingData {
                 check_weights(reader, &number, weights, resolved.weight)?;
                 // A row of weight 0 is no row: it must not even bring a category.
                 absent = zero_rows(weights);
+                weightless += absent.len();
             }
             if let Some(part) = part {
                 let count = batch.columns.first().map_or(0, Column::len);
@@ -216,8 +218,18 @@ impl TrainingData {
         missing_places.check(roles.drop_missing_target, reader)?;
         let rows = columns.first().map_or(0, Column::len);
         if rows == 0 {
-            let found = if missing_places.count > 0 { "no row with a target" } else { "no rows" };
-            return Err(Error::data(found).at(reader.name()).expected("at least one row of data"));
+            let found = match (missing_places.count, weightless) {
+                (0, 0) => {
+                    return Err(reader
+                        .skipped()
+                        .cloned()
+                        .unwrap_or_default()
+                        .no_rows(reader.name()));
+                }
+                (0, _) => "no row with a weight above 0",
+                _ => "no row with a target",
+            };
+            return Err(Error::data(found).at(reader.name()).expected("at least one row"));
         }
 
         let name_of = |column: usize| reader.columns()[column].clone();

@@ -111,7 +111,7 @@ impl Intake<'_> {
             Ok(())
         })?;
         if self.done == 0 {
-            return Err(Error::data("no rows").at(&name).expected("at least one row").into());
+            return Err(reader.surprises().skipped.no_rows(&name).into());
         }
         if let Some(samples) = first {
             // `see` may refuse what the model has learnt then.

@@ -84,6 +84,7 @@ pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<(), Fault> {
     args.table.refuse_skipping()?;
     output::check_places(args.out.iter().chain(&args.report), &args.inputs)?;
     output::check_stdout(context.json, args.out.as_deref())?;
+    output::check_table(args.out.as_deref())?;
     let (model, data) = args.model_and_data(context)?;
     let rows = args.rows(&model, data, context)?;
     let places = args.places(&model, data)?;

@@ -143,6 +143,7 @@ pub(crate) fn run(args: &ForecastArgs, context: &Context) -> Result<(), Fault> {
     let outputs = args.model.iter().chain(&args.out).chain(&args.page);
     output::check_places(outputs, args.data.iter().chain(&args.future))?;
     output::check_stdout(context.json, args.out.as_deref())?;
+    output::check_table(args.out.as_deref())?;
     if args.column.is_some() && args.model.as_deref() == Some(Path::new("-")) {
         return Err(Error::setting("model", "-")
             .expected("a file: the forecasts go to stdout")

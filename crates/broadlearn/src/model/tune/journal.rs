@@ -55,12 +55,16 @@ impl Journal {
                     .expected("a file that a search has left, or none")
                     .advice("name another file with --progress"));
             };
-            if head.broadlearn_tuning != VERSION || head.key != key {
+            let is_other = head.broadlearn_tuning != VERSION || head.key != key;
+            let mut lines = lines.peekable();
+            if is_other && lines.peek().is_some() {
                 return Err(Error::data("the progress of another search")
                     .at(name())
                     .expected("that of the same rows, grid, loss, score and seed")
                     .advice("remove the file to begin anew, or name another one with --progress"));
             }
+            // Of another search that had not come to anything nothing is lost.
+            good = if is_other { 0 } else { found.len() };
             good = found.len();
             for line in lines {
                 let Ok(Line { network, judged }) = serde_json::from_slice(line) else { break };
