@@ -193,7 +193,7 @@ impl AuditArgs {
         if samples.is_some() && self.target.is_empty() {
             warn_of(reader.surprises(), model.schema(), context);
         }
-        Ok(samples.map_or(Rows::InPasses, Rows::InMemory))
+        Ok(samples.map_or(Rows::InPasses, |samples| Rows::InMemory(Box::new(samples))))
     }
 
     /// Where these rows stand in the table.

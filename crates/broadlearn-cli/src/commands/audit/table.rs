@@ -19,7 +19,7 @@ const BLOCK_ROWS: usize = 4000;
 
 /// Where the rows are: in memory, or in a file that is read again in every pass.
 pub(super) enum Rows {
-    InMemory(Samples),
+    InMemory(Box<Samples>),
     InPasses,
 }
 
@@ -43,7 +43,7 @@ impl Table<'_> {
     ) -> Result<(), Fault> {
         let mut observer = self.context.observer();
         if let Rows::InMemory(samples) = &self.rows {
-            return see(0, samples.into(), &mut observer);
+            return see(0, samples.as_ref().into(), &mut observer);
         }
         let reader = self.args.table.open_for(self.model, self.data)?;
         let drop = self.args.columns.drop_missing_target;

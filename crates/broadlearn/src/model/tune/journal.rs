@@ -65,7 +65,6 @@ impl Journal {
             }
             // Of another search that had not come to anything nothing is lost.
             good = if is_other { 0 } else { found.len() };
-            good = found.len();
             for line in lines {
                 let Ok(Line { network, judged }) = serde_json::from_slice(line) else { break };
                 if line.last() != Some(&b'\n') {
