@@ -29,8 +29,9 @@ pub(crate) fn worth(par: Par, flops: f64) -> Par {
     if flops < 2e7 { Par::Seq } else { par }
 }
 
-/// What `work` makes of the items, in their order: by all threads, if that many flops are worth them. To hand work
-/// over to the threads of a pool takes some ten microseconds even if there is but one.
+/// What `work` makes of the items, in their order: by all threads, if that many flops are worth them. Items are handed out one
+/// by one, because threads are not equally fast. To hand work over to the threads of a pool takes some ten microseconds
+/// even if there is but one.
 pub(crate) fn on_threads<T: Send, R: Send>(
     items: Vec<T>,
     flops: f64,
@@ -38,7 +39,7 @@ pub(crate) fn on_threads<T: Send, R: Send>(
 ) -> Vec<R> {
     match worth(parallelism(), flops) {
         Par::Seq => items.into_iter().map(work).collect(),
-        Par::Rayon(_) => items.into_par_iter().map(work).collect(),
+        Par::Rayon(_) => items.into_par_iter().with_max_len(1).map(work).collect(),
     }
 }
 

@@ -25,7 +25,7 @@ use crate::linalg::{parallelism, select_rows, squared_norm};
 use crate::progress::{Observer, report};
 use crate::state::{NormalEquations, Packed};
 use faer::Mat;
-use slope::{Goal, Point, Rule, SAMPLE_CHANGE, STEPS_ON_THE_WAY, Slope};
+use slope::{CHANGE_ON_THE_WAY, Goal, Point, Rule, SAMPLE_CHANGE, STEPS_ON_THE_WAY, Slope};
 
 mod slope;
 
@@ -194,7 +194,8 @@ impl FixedPoint {
         observer: &mut Observer<'_>,
     ) -> Result<Option<Mat<f64>>> {
         let loss = self.kind.at(sigma);
-        let goal = Goal::SmallStep(SAMPLE_CHANGE);
+        let is_all = sample.y.nrows() == sample.packed.rows().len();
+        let goal = Goal::SmallStep(if is_all { CHANGE_ON_THE_WAY } else { SAMPLE_CHANGE });
         let mut best: Option<(f64, Mat<f64>)> = None;
         for Beginning { start, w, widest } in beginnings {
             let mut f = Mat::zeros(sample.y.nrows(), sample.y.ncols());

@@ -280,13 +280,11 @@ impl<'a> Packed<'a> {
     ) -> Mat<f64> {
         // The parts are the same whether panels are kept or not. What is left to one thread has one part.
         let parts = if self.flops(blocks.len() * self.height, columns) < 1e7 { 1 } else { PARTS };
-        let part = blocks.len().div_ceil(parts).max(1);
+        let (count, parts) = (blocks.len(), parts.min(blocks.len()));
         let mut blocks = blocks.into_iter().enumerate();
-        let parts = std::iter::from_fn(|| {
-            let some: Vec<(usize, B)> = blocks.by_ref().take(part).collect();
-            (!some.is_empty()).then_some(some)
-        });
-        let parts: Vec<Vec<(usize, B)>> = parts.collect();
+        let sizes = (0..parts).map(|part| (part + 1) * count / parts - part * count / parts);
+        let parts: Vec<Vec<(usize, B)>> =
+            sizes.map(|size| blocks.by_ref().take(size).collect()).collect();
         let sums = on_threads(parts, flops, |blocks| {
             let mut sum = vec![0.0; self.state.width() * columns];
             for (panel, block) in blocks {
