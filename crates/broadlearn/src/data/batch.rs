@@ -1,5 +1,7 @@
 //! Rows as they come from a file: typed columns, a few thousand rows at a time.
 
+use std::collections::HashMap;
+
 /// How the values of a column are to be understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -44,6 +46,30 @@ impl Column {
         self.len() == 0
     }
 
+    /// The values of these rows.
+    pub(super) fn select(&self, rows: &[usize]) -> Self {
+        match self {
+            Self::Number(values) => Self::Number(rows.iter().map(|&row| values[row]).collect()),
+            Self::Text { codes, levels } => Self::Text {
+                codes: rows.iter().map(|&row| codes[row]).collect(),
+                levels: levels.clone(),
+            },
+        }
+    }
+
+    /// Drops these rows, in ascending order.
+    pub(super) fn remove(&mut self, rows: &[usize]) {
+        let mut row = 0;
+        let mut keep = || {
+            row += 1;
+            rows.binary_search(&(row - 1)).is_err()
+        };
+        match self {
+            Self::Number(values) => values.retain(|_| keep()),
+            Self::Text { codes, .. } => codes.retain(|_| keep()),
+        }
+    }
+
     /// The text of a row; `None` if it is missing, or the column one of numbers.
     pub fn text(&self, row: usize) -> Option<&str> {
         match self {
@@ -70,4 +96,47 @@ impl Batch {
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, Column::len)
     }
+}
+
+/// Puts the rows of a batch behind those that are there.
+pub(super) fn append(columns: &mut Vec<Column>, batch: Vec<Column>) {
+    if columns.is_empty() {
+        *columns = batch;
+        return;
+    }
+    for (column, part) in columns.iter_mut().zip(batch) {
+        match (column, part) {
+            (Column::Number(values), Column::Number(more)) => values.extend(more),
+            (Column::Text { codes, levels }, Column::Text { codes: more, levels: found }) => {
+                let known: HashMap<&str, u32> =
+                    levels.iter().zip(0..).map(|(level, code)| (level.as_str(), code)).collect();
+                let mut fresh = Vec::new();
+                let translated: Vec<u32> = found
+                    .into_iter()
+                    .map(|level| match known.get(level.as_str()) {
+                        Some(&code) => code,
+                        None => {
+                            fresh.push(level);
+                            (known.len() + fresh.len() - 1) as u32
+                        }
+                    })
+                    .collect();
+                levels.extend(fresh);
+                codes.extend(
+                    more.iter()
+                        .map(|&c| if c == MISSING { MISSING } else { translated[c as usize] }),
+                );
+            }
+            _ => unreachable!("a reader keeps the kinds of its columns"),
+        }
+    }
+}
+
+/// The bytes that columns take.
+pub(super) fn bytes_of(columns: &[Column]) -> u64 {
+    let bytes = |column: &Column| match column {
+        Column::Number(values) => 8 * values.len(),
+        Column::Text { codes, .. } => 4 * codes.len(),
+    };
+    columns.iter().map(bytes).sum::<usize>() as u64
 }

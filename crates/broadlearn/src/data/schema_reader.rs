@@ -4,9 +4,9 @@ use super::batch::Kind;
 use super::part::Part;
 use super::reader::{TableReader, list};
 use super::rows::Skipped;
+use super::samples::Samples;
 use super::schema::Schema;
 use super::target::{Targets, missing_rows};
-use super::training::Samples;
 use super::{Batch, Column};
 use crate::error::{Error, Result};
 use crate::progress::{Observer, report};
@@ -293,8 +293,7 @@ impl<'a> SchemaReader<'a> {
         let rows = |range: std::ops::Range<usize>| {
             let first_row = copy.first_row + range.start as u64;
             let numbers: Vec<usize> = range.collect();
-            let columns =
-                copy.columns.iter().map(|column| super::training::select(column, &numbers));
+            let columns = copy.columns.iter().map(|column| column.select(&numbers));
             Batch { first_row, columns: columns.collect() }
         };
         let bad = (0..copy.rows()).find(|&row| self.block(rows(row..row + 1)).is_err());
@@ -334,9 +333,7 @@ impl<'a> SchemaReader<'a> {
                 .map(|row| first_row + row as u64)
                 .collect();
             if !left_out.is_empty() {
-                columns
-                    .iter_mut()
-                    .for_each(|column| super::training::remove_rows(column, &left_out));
+                columns.iter_mut().for_each(|column| column.remove(&left_out));
             }
         }
         let weights = if self.weight {

@@ -1,21 +1,21 @@
 //! A training table: inputs, targets and weights, in memory; all of it, or as much as there is room for.
 
-use super::batch::{Column, MISSING};
+use super::batch::{Column, append, bytes_of};
 use super::cell::shell_word;
 use super::oddity::{Looks, Oddity};
 use super::part::Part;
 use super::reader::TableReader;
 use super::roles::{Resolved, Roles};
 use super::rows::Skipped;
+use super::sampler::{Bound, Sampler, show_all};
+use super::samples::Samples;
 use super::schema::{Encoding, InputColumn, Schema};
 use super::schema_reader::Surprises;
-use super::target::{TargetSchema, Targets, missing_rows};
+use super::target::{TargetSchema, missing_rows};
 use super::unusable::{Unusable, Why};
 use crate::error::{Error, Result};
 use crate::features::draw::{Purpose, Stream};
 use crate::progress::{Observer, report};
-use faer::Mat;
-use std::collections::{BTreeSet, HashMap};
 
 /// Rows are parsed in batches of this size.
 const BATCH_ROWS: usize = 8192;
@@ -53,27 +53,6 @@ pub struct TrainingData {
     part: Option<Part>,
 }
 
-/// What becomes of a table that takes more memory than this.
-#[derive(Clone, Copy, Debug)]
-pub enum Bound {
-    /// It is read all the same.
-    None,
-    /// It is read to its end, and a random sample of its rows is kept.
-    Sample {
-        /// Bytes up to which all rows are kept.
-        bytes: u64,
-        /// The rows that are kept otherwise.
-        rows: usize,
-        /// The seed of the choice.
-        seed: u64,
-    },
-    /// The rest of it is left in the reader.
-    Prefix {
-        /// Bytes up to which rows are read.
-        bytes: u64,
-    },
-}
-
 /// How much of a table was kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Extent {
@@ -84,53 +63,6 @@ enum Extent {
         lacking: Vec<bool>,
     },
     Prefix,
-}
-
-/// Numbers ready to be fitted or scored.
-#[derive(Clone, Debug)]
-pub struct Samples {
-    /// Inputs, one row per sample.
-    pub x: Mat<f64>,
-    /// Targets.
-    pub targets: Targets,
-    /// Sample weights.
-    pub weights: Option<Vec<f64>>,
-    /// What did not fit the schema.
-    pub surprises: Surprises,
-}
-
-impl Samples {
-    /// The number of rows.
-    pub fn len(&self) -> usize {
-        self.x.nrows()
-    }
-
-    /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Puts the rows of other samples by the same schema behind these.
-    pub fn append(&mut self, other: &Self) {
-        let (rows, more) = (self.len(), other.len());
-        if self.weights.is_some() || other.weights.is_some() {
-            let ones = |rows| vec![1.0; rows];
-            let weights = self.weights.get_or_insert_with(|| ones(rows));
-            weights.extend(other.weights.clone().unwrap_or_else(|| ones(more)));
-        }
-        stack(&mut self.x, &other.x);
-        match (&mut self.targets, &other.targets) {
-            (Targets::Values(values), Targets::Values(more)) => stack(values, more),
-            (Targets::Classes(codes), Targets::Classes(more)) => codes.extend(more),
-            _ => unreachable!("one schema has one task"),
-        }
-        self.surprises.add(&other.surprises);
-    }
-}
-
-fn stack(matrix: &mut Mat<f64>, more: &Mat<f64>) {
-    let rows = matrix.nrows();
-    matrix.resize_with(rows + more.nrows(), more.ncols(), |i, j| more[(i - rows, j)]);
 }
 
 impl TrainingData {
@@ -176,7 +108,7 @@ impl TrainingData {
             let missing = missing_rows(&batch.columns[target_start..target_end]);
             missing_places.note(reader, batch.first_row, &missing, &resolved.target);
             if !missing.is_empty() {
-                batch.columns.iter_mut().for_each(|column| remove_rows(column, &missing));
+                batch.columns.iter_mut().for_each(|column| column.remove(&missing));
             }
             let number = |kept| batch.first_row + original_row(&missing, kept) as u64;
             let mut absent = Vec::new();
@@ -192,7 +124,7 @@ impl TrainingData {
                 absent.sort_unstable();
             }
             if !absent.is_empty() {
-                batch.columns.iter_mut().for_each(|column| remove_rows(column, &absent));
+                batch.columns.iter_mut().for_each(|column| column.remove(&absent));
             }
             report(observer, "reading rows", read, None)?;
             if let Some(sampler) = &mut sampler {
@@ -371,7 +303,7 @@ impl TrainingData {
             .enumerate()
             .map(|(index, ((name, kind), column))| {
                 let place = format!("{}, column `{name}`", self.name);
-                let mut chosen = select(column, rows);
+                let mut chosen = column.select(rows);
                 if let Extent::Sample { lacking, .. } = &self.extent {
                     show_all(&mut chosen, lacking[index]);
                 }
@@ -394,8 +326,8 @@ impl TrainingData {
     /// These rows as numbers.
     pub fn samples(&self, schema: &Schema, rows: &[usize]) -> Result<Samples> {
         let mut surprises = Surprises::default();
-        let inputs = self.inputs.iter().map(|column| select(column, rows));
-        let targets: Vec<Column> = self.targets.iter().map(|column| select(column, rows)).collect();
+        let inputs = self.inputs.iter().map(|column| column.select(rows));
+        let targets: Vec<Column> = self.targets.iter().map(|column| column.select(rows)).collect();
         let place = |row: usize| {
             let names: Vec<&str> = self.target_names.iter().map(String::as_str).collect();
             format!("{}, row {}, column {}", self.name, rows[row] + 1, super::reader::list(&names))
@@ -437,136 +369,6 @@ pub fn split(n: usize, test_share: f64, seed: u64) -> (Vec<usize>, Vec<usize>) {
         rows
     };
     (sorted(train), sorted(test))
-}
-
-/// Adds a row for every level of a column and one without a value where there is one in the table, so that what
-/// is found on a sample holds for all rows.
-fn show_all(column: &mut Column, lacking: bool) {
-    match column {
-        Column::Number(values) if lacking => values.push(f64::NAN),
-        Column::Number(_) => {}
-        Column::Text { codes, levels } => {
-            codes.extend(0..levels.len() as u32);
-            codes.extend(lacking.then_some(MISSING));
-        }
-    }
-}
-
-/// The bytes that columns take.
-fn bytes_of(columns: &[Column]) -> u64 {
-    let bytes = |column: &Column| match column {
-        Column::Number(values) => 8 * values.len(),
-        Column::Text { codes, .. } => 4 * codes.len(),
-    };
-    columns.iter().map(bytes).sum::<usize>() as u64
-}
-
-/// Keeps a random sample of the rows of a table: those with the smallest of as many random numbers as there
-/// are rows.
-struct Sampler {
-    bytes: u64,
-    most: usize,
-    stream: Stream,
-    keys: Vec<f64>,
-    threshold: f64,
-    is_sampling: bool,
-    rows: u64,
-    lacking: Vec<bool>,
-    /// The different targets so far, if there is one column and they are few.
-    distinct: Option<BTreeSet<u64>>,
-    levels: Option<Vec<String>>,
-}
-
-impl Sampler {
-    /// More different targets than this are no classes.
-    const MOST_CLASSES: usize = 1001;
-
-    fn new(bound: Bound, inputs: usize) -> Option<Self> {
-        let Bound::Sample { bytes, rows, seed } = bound else { return None };
-        Some(Self {
-            bytes,
-            most: rows.max(1),
-            stream: Stream::new(seed, Purpose::Sample, 0),
-            keys: Vec::new(),
-            threshold: f64::INFINITY,
-            is_sampling: false,
-            rows: 0,
-            lacking: vec![false; inputs],
-            distinct: Some(BTreeSet::new()),
-            levels: None,
-        })
-    }
-
-    /// Looks at inputs and targets before most of them are dropped.
-    fn note(&mut self, columns: &[Column]) {
-        self.rows += columns.first().map_or(0, Column::len) as u64;
-        let (inputs, targets) = columns.split_at(self.lacking.len());
-        for (lacking, column) in self.lacking.iter_mut().zip(inputs) {
-            *lacking |= match column {
-                Column::Number(values) => values.iter().any(|value| value.is_nan()),
-                Column::Text { codes, .. } => codes.contains(&MISSING),
-            };
-        }
-        match (targets, &mut self.distinct) {
-            ([Column::Number(values)], Some(distinct)) => {
-                distinct.extend(values.iter().map(|value| value.to_bits()));
-                if distinct.len() > Self::MOST_CLASSES {
-                    self.distinct = None;
-                }
-            }
-            ([Column::Text { levels, .. }], Some(_)) => {
-                let known = self.levels.get_or_insert_default();
-                let fresh: Vec<String> =
-                    levels.iter().filter(|level| !known.contains(level)).cloned().collect();
-                known.extend(fresh);
-                if known.len() > Self::MOST_CLASSES {
-                    self.distinct = None;
-                }
-            }
-            _ => self.distinct = None,
-        }
-    }
-
-    /// The rows that may yet belong to the sample.
-    fn admit(&mut self, columns: Vec<Column>) -> Vec<Column> {
-        let rows = columns.first().map_or(0, Column::len);
-        let keys: Vec<f64> = (0..rows).map(|_| self.stream.unit()).collect();
-        let kept: Vec<usize> = (0..rows).filter(|&row| keys[row] < self.threshold).collect();
-        self.keys.extend(kept.iter().map(|&row| keys[row]));
-        if kept.len() == rows {
-            return columns;
-        }
-        columns.iter().map(|column| select(column, &kept)).collect()
-    }
-
-    /// Drops rows once there are too many, and from then on whenever they have doubled.
-    fn prune(&mut self, columns: &mut [Column]) {
-        self.is_sampling |= bytes_of(columns) > self.bytes;
-        if self.is_sampling && self.keys.len() > 2 * self.most {
-            self.finish(columns);
-        }
-    }
-
-    fn finish(&mut self, columns: &mut [Column]) {
-        if self.keys.len() > self.most {
-            let mut sorted = self.keys.clone();
-            let (_, threshold, _) = sorted.select_nth_unstable_by(self.most, f64::total_cmp);
-            self.threshold = *threshold;
-            let kept: Vec<usize> =
-                (0..self.keys.len()).filter(|&row| self.keys[row] < self.threshold).collect();
-            columns.iter_mut().for_each(|column| *column = select(column, &kept));
-            self.keys = kept.iter().map(|&row| self.keys[row]).collect();
-        }
-    }
-
-    /// A column of all different targets.
-    fn seen(&mut self) -> Option<Column> {
-        let distinct = self.distinct.take()?;
-        Some(match self.levels.take() {
-            Some(levels) => Column::Text { codes: (0..levels.len() as u32).collect(), levels },
-            None => Column::Number(distinct.into_iter().map(f64::from_bits).collect()),
-        })
-    }
 }
 
 /// Rows without a target: how many, and where the first ones are.
@@ -640,60 +442,6 @@ pub(super) fn check_weights(
     }
 }
 
-fn append(columns: &mut Vec<Column>, batch: Vec<Column>) {
-    if columns.is_empty() {
-        *columns = batch;
-        return;
-    }
-    for (column, part) in columns.iter_mut().zip(batch) {
-        match (column, part) {
-            (Column::Number(values), Column::Number(more)) => values.extend(more),
-            (Column::Text { codes, levels }, Column::Text { codes: more, levels: found }) => {
-                let known: HashMap<&str, u32> =
-                    levels.iter().zip(0..).map(|(level, code)| (level.as_str(), code)).collect();
-                let mut fresh = Vec::new();
-                let translated: Vec<u32> = found
-                    .into_iter()
-                    .map(|level| match known.get(level.as_str()) {
-                        Some(&code) => code,
-                        None => {
-                            fresh.push(level);
-                            (known.len() + fresh.len() - 1) as u32
-                        }
-                    })
-                    .collect();
-                levels.extend(fresh);
-                codes.extend(
-                    more.iter()
-                        .map(|&c| if c == MISSING { MISSING } else { translated[c as usize] }),
-                );
-            }
-            _ => unreachable!("a reader keeps the kinds of its columns"),
-        }
-    }
-}
-
-pub(super) fn remove_rows(column: &mut Column, rows: &[usize]) {
-    let mut row = 0;
-    let mut keep = || {
-        row += 1;
-        rows.binary_search(&(row - 1)).is_err()
-    };
-    match column {
-        Column::Number(values) => values.retain(|_| keep()),
-        Column::Text { codes, .. } => codes.retain(|_| keep()),
-    }
-}
-
-pub(super) fn select(column: &Column, rows: &[usize]) -> Column {
-    match column {
-        Column::Number(values) => Column::Number(rows.iter().map(|&row| values[row]).collect()),
-        Column::Text { codes, levels } => Column::Text {
-            codes: rows.iter().map(|&row| codes[row]).collect(),
-            levels: levels.clone(),
-        },
-    }
-}
 /// The inputs, or the first error, with advice for all of them together.
 fn all_usable(
     inputs: Vec<std::result::Result<InputColumn, (&str, Error)>>,
