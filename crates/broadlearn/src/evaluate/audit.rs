@@ -87,7 +87,7 @@ impl Auditor {
         if n == 0 {
             return Err(Error::data("no rows").expected("at least one row"));
         }
-        let (scores, suspects, contamination) = match self.classes {
+        let (scores, mut suspects, contamination) = match self.classes {
             None => {
                 let least = self.resolution.half_unit().max(LEAST_SPREAD);
                 residuals(self.distances, least)
@@ -96,6 +96,11 @@ impl Auditor {
         };
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
+        // No more rows are suspected than may be wrong: classes that overlap, or that the model tells badly apart, leave many
+        // rows in the wrong place.
+        let most = (contamination.high * n as f64).ceil() as usize;
+        let suspected: Vec<usize> = order.iter().copied().filter(|&row| suspects[row]).collect();
+        suspected.iter().skip(most).for_each(|&row| suspects[row] = false);
         Ok(Audit { order, scores, suspects, contamination })
     }
 }
@@ -242,6 +247,35 @@ mod tests {
         distances[3] = 1e-3;
         let (_, suspects, _) = residuals(distances, LEAST_SPREAD);
         assert_eq!(suspects.iter().position(|suspect| *suspect), Some(3));
+    }
+
+    #[test]
+    fn no_more_rows_are_suspected_than_may_be_wrong() {
+        // 900 rows on which the model is decided and right, and 100 hard ones of which it would give 50 to the other class.
+        let mut classes = Classes {
+            sums: vec![450.0 * 0.9 + 50.0 * 0.48; 2],
+            rows: vec![500.0; 2],
+            leads: vec![0.8; 900],
+            ..Classes::default()
+        };
+        classes.leads.extend([0.9; 50].map(|lead| lead - 0.85));
+        for row in 0..50 {
+            classes.disputed.push(950 + row);
+            classes.given.push(0);
+            classes.outputs.extend([0.0, 0.9 + 0.001 * row as f64]);
+            classes.leads.push(0.05);
+        }
+        assert_eq!(classes.suspects().iter().filter(|suspect| **suspect).count(), 50);
+        let distances = (0..1000).map(|row| f64::from(row) / 1000.0).collect();
+        let auditor = Auditor { distances, classes: Some(classes), ..Auditor::default() };
+        let audit = auditor.finish().expect("rows");
+        let most = (audit.contamination.high * 1000.0).ceil() as usize;
+        assert!((1..20).contains(&most), "{most}");
+        // The most suspicious ones.
+        let expected: Vec<usize> = (1000 - most..1000).rev().collect();
+        let found: Vec<usize> =
+            audit.order.iter().copied().filter(|&row| audit.suspects[row]).collect();
+        assert_eq!(found, expected);
     }
 
     /// The quantile of |z| for a standard normal z, by bisection of its series.

@@ -161,6 +161,19 @@ impl Index<'_> {
         fingerprints.iter().map(|&fingerprint| weight(fingerprint)).collect()
     }
 
+    /// Of each of these rows the weights of all that are equal to it, added; `None` for one that is not on record.
+    pub(crate) fn totals(&self, fingerprints: &[u64]) -> Vec<Option<f64>> {
+        let print = |place: usize| self.ledger.fingerprints[place];
+        let total = |&fingerprint: &u64| {
+            let start = self.order.partition_point(|&place| print(place) < fingerprint);
+            let rest = &self.order[start..];
+            let equal = &rest[..rest.partition_point(|&place| print(place) == fingerprint)];
+            let sum = equal.iter().map(|&place| self.ledger.weights[place]).sum();
+            (!equal.is_empty()).then_some(sum)
+        };
+        fingerprints.iter().map(total).collect()
+    }
+
     /// Begins again: no row was found yet.
     pub(crate) fn restart(&mut self) {
         self.found.fill(0);
@@ -241,6 +254,7 @@ mod tests {
         assert_eq!(index.weights(&[7, 7, 5]), [Some(0.1), None, None]);
         index.restart();
         assert_eq!(index.weights(&[7]), [Some(0.3)]);
+        assert_eq!(index.totals(&[7, 8, 7, 5]), [Some(0.4), Some(0.2), Some(0.4), None]);
         ledger.strike(&[2, 3]);
         assert_eq!((ledger.fingerprints(), ledger.weights()), (&[7, 8][..], &[0.1, 0.2][..]));
         ledger.keep_latest(1);

@@ -4,6 +4,7 @@
 //! rows lie within the q-quantile of the former as q says. Wrong rows among them would widen the
 //! intervals of good ones, so what the wrong rows add to the distribution is taken out of it first.
 
+use super::distinct::Distinct;
 use super::leave_one_out::LeftOut;
 use super::rows::{Kept, Labelled};
 use super::{Member, Model, Predictions};
@@ -173,6 +174,16 @@ impl Model {
     /// This model, calibrated on these rows, which it has learnt. Where that cannot be done it stays
     /// without.
     pub(super) fn calibrated(
+        self,
+        rows: Labelled<'_>,
+        observer: &mut Observer<'_>,
+    ) -> Result<Self> {
+        let kept = Kept::new(rows);
+        self.calibrated_on(Distinct::of(kept.rows()).rows(), observer)
+    }
+
+    /// The same on rows that all count and differ.
+    pub(super) fn calibrated_on(
         mut self,
         rows: Labelled<'_>,
         observer: &mut Observer<'_>,
@@ -181,20 +192,23 @@ impl Model {
         if self.first().knowledge.is_none() || self.report().ridge.is_none() {
             return Ok(self);
         }
-        let kept = Kept::new(rows);
-        let rows = kept.rows();
         let affordable = AFFORDABLE / (self.map().width() as f64).powi(2);
         let most = (affordable as usize).clamp(ENOUGH_ROWS, MOST_ROWS);
         let every = rows.x.nrows().div_ceil(most).max(1);
         let places: Vec<usize> = (0..rows.x.nrows()).step_by(every).collect();
         let sample = Kept::select(rows, &places);
+        // The unit of the weights has no say.
+        let weights = sample.rows().weights.unwrap_or_default();
+        let unit = weights.iter().sum::<f64>() / weights.len() as f64;
+        let weights = weights.iter().map(|weight| weight / unit).collect();
+        let sample = sample.weighing(weights);
         let rows = sample.rows();
-        let left_out = self.leave_one_out(rows, observer)?;
+        let left_out = self.leave_equal_rows_out(rows, observer)?;
         let good = match rows.targets {
             Targets::Values(_) => self.good_residuals(&left_out, rows),
             Targets::Classes(given) => vec![good_misses(&left_out, rows, given)?],
         };
-        let usual_leverage = usual_leverage(&left_out);
+        let usual_leverage = usual_leverage(&left_out, unit);
         let count = good.iter().map(|good| good.count).fold(f64::INFINITY, f64::min);
         if count >= 2.0
             && usual_leverage > 0.0
@@ -283,14 +297,14 @@ fn edge_of_even_errors(distances: &[f64], sizes: &[(f64, f64)]) -> f64 {
     edges.filter(|_| spread > 0.0).find(evenly).unwrap_or(f64::INFINITY)
 }
 
-/// The leverage that rows would have as new ones, which one in a hundred exceeds.
-fn usual_leverage(left_out: &LeftOut) -> f64 {
+/// The leverage that rows would have as new ones, which one in a hundred exceeds; `unit` is the usual weight.
+fn usual_leverage(left_out: &LeftOut, unit: f64) -> f64 {
     let mut leverage: Vec<f64> = left_out
         .leverage
         .iter()
         .zip(&left_out.weights)
         .filter_map(|(h, weight)| {
-            weight.filter(|w| *w > HARDLY_BELIEVED).map(|w| h / w / (1.0 - h))
+            weight.filter(|w| *w > HARDLY_BELIEVED * unit).map(|w| h / w / (1.0 - h))
         })
         .collect();
     leverage.sort_unstable_by(f64::total_cmp);

@@ -1,6 +1,7 @@
 //! Fitting: the whole algorithm on one screen.
 
 use super::choose::Decision;
+use super::distinct::Distinct;
 use super::ensemble::naming;
 use super::rows::{Kept, Labelled, target_matrix};
 use super::{CheckedSettings, Criterion, Procedure, Settings};
@@ -10,8 +11,7 @@ use crate::error::{Category, Error, Result};
 use crate::features::build::build;
 use crate::features::draw::member_seed;
 use crate::features::{FeatureMap, Recipe};
-use crate::increment::ledger::fingerprints;
-use crate::increment::{Knowledge, Ledger};
+use crate::increment::Knowledge;
 use crate::linalg::{parallelism, squared_norm};
 use crate::matrix::IntoMatrix;
 use crate::memory;
@@ -103,7 +103,8 @@ impl CheckedSettings {
         training.check(self)?;
         let Training { x, targets, weights, schema } = training;
         let kept = Kept::new(Labelled { x, targets, weights });
-        let Labelled { x, targets, weights: user } = kept.rows();
+        let distinct = Distinct::of(kept.rows());
+        let Labelled { x, targets, weights: user } = distinct.rows();
         let task = schema.target.task();
 
         // Stage 2: the scaler of the targets; then whatever was left open.
@@ -112,19 +113,19 @@ impl CheckedSettings {
         target_scaler.apply(y.as_mut());
         let decision = self.decide(x, y.as_ref(), user, task, observer)?;
         decision.settings.network.check_memory(x.ncols())?;
-        let scaled = Scaled { rows: kept.rows(), y: y.as_ref(), target_scaler: &target_scaler };
+        let scaled = Scaled { rows: &distinct, y: y.as_ref(), target_scaler: &target_scaler };
         let mut members = decision.members(self.seed, &scaled, &schema, observer)?;
         members[0].report.candidates = decision.candidates;
         members[0].report.networks = decision.networks;
         let model = Model { members, calibration: None, continuation: None };
-        let model = model.calibrated(kept.rows(), observer)?;
+        let model = model.calibrated_on(distinct.rows(), observer)?;
         Ok(if self.compact { model.compact() } else { model })
     }
 }
 
 /// Rows, and their targets as the model sees them.
 struct Scaled<'a> {
-    rows: Labelled<'a>,
+    rows: &'a Distinct<'a>,
     y: MatRef<'a, f64>,
     target_scaler: &'a Scaler,
 }
@@ -184,7 +185,7 @@ impl Decision {
         observer: &mut Observer<'_>,
     ) -> Result<(Member, Option<Vec<f64>>)> {
         let settings = CheckedSettings { seed, ..self.settings.clone() };
-        let Labelled { x, weights: user, .. } = scaled.rows;
+        let Labelled { x, weights: user, .. } = scaled.rows.rows();
         let input_scaler = Scaler::fit(settings.input_scaling, x, user);
 
         // Stage 3: the random map.
@@ -209,7 +210,7 @@ impl Decision {
         let knowledge = solved.knowledge(scaled.rows);
         let member = Member {
             settings,
-            rows: x.nrows() as u64,
+            rows: scaled.rows.count(),
             schema,
             w: solved.w,
             knowledge,
@@ -443,11 +444,11 @@ pub(super) struct Solved {
 
 impl Solved {
     /// What later changes of a model of these rows need.
-    pub(super) fn knowledge(&mut self, rows: Labelled<'_>) -> Option<Knowledge> {
+    pub(super) fn knowledge(&mut self, rows: &Distinct<'_>) -> Option<Knowledge> {
         let (equations, factor) = self.equations.take()?;
-        let weights = self.weights.take().unwrap_or_else(|| vec![1.0; rows.x.nrows()]);
-        let mut ledger = Ledger::default();
-        ledger.record(&fingerprints(rows.x, rows.targets), &weights);
+        let equations = equations.counting(rows.count());
+        let weights = self.weights.take().unwrap_or_else(|| vec![1.0; rows.rows().x.nrows()]);
+        let ledger = rows.ledger(weights);
         let factor = factor.map(|factor| (factor, 0));
         let ridge = self.report.ridge.unwrap_or(0.0);
         Some(Knowledge::from_parts(equations, ridge, ledger, factor, false))

@@ -1,5 +1,6 @@
 //! More nodes: new columns of U, with the rows that the model has learnt at hand.
 
+use super::distinct::Distinct;
 use super::rows::{Kept, Labelled};
 use super::{Member, Model};
 use crate::error::{Error, Result};
@@ -57,8 +58,11 @@ impl Member {
         let weights = self.weights_of_all(knowledge, rows)?;
 
         report(observer, "building the network", 0, None)?;
+        // As a fit builds it.
+        let distinct = Distinct::of(rows);
+        let Labelled { x, weights: user, .. } = distinct.rows();
+        let map = extend(&self.map, &network, &self.scaled(x), user, self.settings.seed)?;
         let scaled = self.scaled(rows.x);
-        let map = extend(&self.map, &network, &scaled, rows.weights, self.settings.seed)?;
         let (old, all) = (self.map.width(), map.width());
         let new = all - old;
 

@@ -51,7 +51,21 @@ impl Model {
         self.leaving_out()?.next_rows(rows, observer)
     }
 
-    /// The same for rows that pass by in blocks.
+    /// The same, but a row leaves together with all rows that are equal to it: a model that has learnt its copy has seen it.
+    pub(super) fn leave_equal_rows_out(
+        &self,
+        rows: Labelled<'_>,
+        observer: &mut Observer<'_>,
+    ) -> Result<LeftOut> {
+        rows.check(self.schema())?;
+        let leaving = self.leaving_out()?;
+        let prints = fingerprints(rows.x, rows.targets);
+        let weights: Vec<_> =
+            leaving.members.iter().map(|(_, index)| index.totals(&prints)).collect();
+        leaving.predict(rows, &weights, observer)
+    }
+
+    /// The same as [`leave_one_out`](Self::leave_one_out) for rows that pass by in blocks.
     ///
     /// # Errors
     /// A compact model.

@@ -5,6 +5,7 @@
 mod settings;
 mod checked_settings;
 mod rows;
+mod distinct;
 mod member;
 mod choose;
 mod fit;

@@ -1,5 +1,6 @@
 //! Bringing frozen sample weights up to date, where the rows are at hand.
 
+use super::distinct::Distinct;
 use super::fit::{PRECISION, Solved, linear_columns};
 use super::grow::check_same_rows;
 use super::rows::{Kept, Labelled};
@@ -247,7 +248,7 @@ impl Member {
 
     /// This member with what was found on these rows in place of what it knew.
     fn with(&self, rows: Labelled<'_>, mut solved: Solved) -> Self {
-        let knowledge = solved.knowledge(rows);
+        let knowledge = solved.knowledge(&Distinct::as_they_are(rows));
         Self {
             w: solved.w,
             knowledge,

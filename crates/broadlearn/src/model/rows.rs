@@ -125,6 +125,14 @@ impl<'a> Kept<'a> {
         }
     }
 
+    /// The same rows with these weights.
+    pub(super) fn weighing(self, new: Vec<f64>) -> Self {
+        match self {
+            Self::All(_) => self,
+            Self::Some { x, targets, .. } => Self::Some { x, targets, weights: new },
+        }
+    }
+
     pub(super) fn rows(&self) -> Labelled<'_> {
         match self {
             Self::All(rows) => *rows,

@@ -76,6 +76,11 @@ impl NormalEquations {
         self.p.as_ref()
     }
 
+    /// The same, where some of the rows stood for several.
+    pub(crate) fn counting(self, rows: u64) -> Self {
+        Self { rows, ..self }
+    }
+
     /// The number of rows that were added.
     pub fn rows(&self) -> u64 {
         self.rows

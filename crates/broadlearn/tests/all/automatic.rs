@@ -1,10 +1,10 @@
 //! Everything left open: robust without settings, and honest about its errors.
 
-use broadlearn::data::Targets;
+use broadlearn::data::{Schema, TargetSchema, Targets};
 use broadlearn::faer::Mat;
 use broadlearn::features::draw::{Purpose, Stream};
 use broadlearn::features::{Activation, Growth, NodeGroup, Recipe};
-use broadlearn::model::{Labelled, Precision, Region};
+use broadlearn::model::{Labelled, Precision, Region, Training};
 use broadlearn::solve::{Loss, RobustLoss};
 use broadlearn::{Category, Model, Settings, unobserved};
 
@@ -55,6 +55,53 @@ fn scattered_outliers_cost_little() {
     let plain = Settings::new().squared().fit_regression(&x, &spoilt).unwrap();
     assert!(with < 1.3 * without, "{with} against {without}");
     assert!(rmse(&plain, &test, &truth) > 2.0 * with);
+}
+
+/// What is chosen is judged by rows that a model has not seen, and a row whose copy stays has been seen. Nor does it matter
+/// in which unit the weights of the rows are.
+#[test]
+fn copies_of_rows_and_the_unit_of_weights_change_nothing() {
+    let (x, y, _) = friedman(120, 40);
+    let (test, _, _) = friedman(200, 41);
+    let copied = |m: &Mat<f64>, times: usize| {
+        let row = |i: usize| if i < 120 { i } else { i * 7 % 120 };
+        Mat::from_fn(m.nrows() * times, m.ncols(), |i, j| m[(row(i), j)])
+    };
+    let fit = |x: &Mat<f64>, y: &Mat<f64>, weight: Option<f64>| {
+        let names = vec!["y".into()];
+        let schema = Schema::numeric(x.ncols(), TargetSchema::Regression { names });
+        let weights = weight.map(|weight| vec![weight; x.nrows()]);
+        let (targets, weights) = (&Targets::Values(y.clone()), weights.as_deref());
+        let training = Training { x: x.as_ref(), targets, weights, schema };
+        Settings::new().fit(training, &mut unobserved).unwrap()
+    };
+    let width = |model: &Model| {
+        let Region::HalfWidths(half) = model.region(0.9).unwrap() else { unreachable!() };
+        half[0]
+    };
+    let once = fit(&x, &y, None);
+    let expected = once.predict(&test).unwrap().values().to_owned();
+    let check = |model: &Model, rows: u64| {
+        let found = model.predict(&test).unwrap().values().to_owned();
+        let difference = (found - &expected).norm_l2() / expected.norm_l2();
+        assert!(difference < 1e-6, "{rows} rows: {difference:e}");
+        assert!((width(model) / width(&once) - 1.0).abs() < 1e-4, "{rows} rows");
+        assert_eq!(model.rows(), rows);
+    };
+    for times in [2, 3] {
+        let (x, y) = (copied(&x, times), copied(&y, times));
+        let mut model = fit(&x, &y, None);
+        check(&model, 120 * times as u64);
+        assert_eq!(model.knowledge().unwrap().ledger().len(), 120 * times);
+        // Every copy can be forgotten by itself.
+        let (x, y) = (x.subrows(0, 1).to_owned(), y.subrows(0, 1).to_owned());
+        let one = Targets::Values(y);
+        let rows = Labelled { x: x.as_ref(), targets: &one, weights: None };
+        assert_eq!(model.forget(rows, &mut unobserved).unwrap().rows_left, 120 * times as u64 - 1);
+    }
+    for weight in [1.0 / 300.0, 1.0, 1e6] {
+        check(&fit(&x, &y, Some(weight)), 120);
+    }
 }
 
 /// A single cell of nonsense, in a target or in an input.

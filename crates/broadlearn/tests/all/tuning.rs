@@ -19,7 +19,7 @@ struct Rows {
 
 impl Rows {
     fn x(count: usize) -> Mat<f64> {
-        Mat::from_fn(count, 2, |i, j| ((i * (7 + 4 * j)) % 41) as f64 / 10.0 - 2.0)
+        Mat::from_fn(count, 2, |i, j| ((i * (37 + 48 * j)) % 211) as f64 / 52.0 - 2.0)
     }
 
     /// A smooth function of two inputs, with some noise; every eighth target is off by `wrong`.
@@ -263,7 +263,9 @@ fn a_search_that_makes_no_sense_is_refused() {
 /// What no network of the grid can do, a fit with nothing given may: a product of two inputs among six.
 #[test]
 fn what_fit_chooses_takes_part_and_members_follow() {
-    let x = Mat::from_fn(150, 6, |i, j| ((i * (7 + 4 * j) + j) % 41) as f64 / 10.0 - 2.0);
+    let x = Mat::from_fn(150, 6, |i, j| {
+        2.0 * ((i * i * 17 + i * (7 + 4 * j) + j * j * 5) as f64).sin()
+    });
     let y = Mat::from_fn(150, 1, |i, _| x[(i, 0)] * x[(i, 1)]);
     let target = TargetSchema::Regression { names: vec!["y".into()] };
     let schema = Schema::numeric(6, target);

@@ -65,8 +65,36 @@ impl Decision {
 }
 
 impl CheckedSettings {
-    /// Chooses what is open, on inputs `x` and scaled targets `y`.
+    /// Chooses what is open, on inputs `x` and scaled targets `y`, which differ. The unit of the weights has no say: rows have the
+    /// weight 1 on average, and ridges follow.
     pub(super) fn decide(
+        &self,
+        x: MatRef<'_, f64>,
+        y: MatRef<'_, f64>,
+        user: Option<&[f64]>,
+        task: Task,
+        observer: &mut Observer<'_>,
+    ) -> Result<Decision> {
+        let Some(user) = user else { return self.decide_in_units(x, y, None, task, observer) };
+        let unit = user.iter().sum::<f64>() / user.len() as f64;
+        let (given, _) = self.given();
+        let mut settings = self.clone();
+        if let Regularisation::Ridge { ridge } = &mut settings.regularisation {
+            *ridge = ridge.map(|ridge| ridge / unit);
+        }
+        let user: Vec<f64> = user.iter().map(|weight| weight / unit).collect();
+        let mut decision = settings.decide_in_units(x, y, Some(&user), task, observer)?;
+        decision.settings.regularisation = self.regularisation;
+        decision.ridge = given.or(decision.ridge.map(|ridge| ridge * unit));
+        decision.candidates.iter_mut().for_each(|candidate| candidate.ridge *= unit);
+        decision.networks.iter_mut().for_each(|network| network.ridge *= unit);
+        if let Some(start) = &mut decision.start {
+            start.weights.iter_mut().for_each(|weight| *weight *= unit);
+        }
+        Ok(decision)
+    }
+
+    fn decide_in_units(
         &self,
         x: MatRef<'_, f64>,
         y: MatRef<'_, f64>,

@@ -19,6 +19,7 @@ mod judge;
 pub use grid::{Grid, Network, Setting};
 pub use judge::Judged;
 
+use super::distinct::Distinct;
 use super::rows::{Kept, Labelled, target_matrix};
 use super::{CheckedSettings, Settings};
 use super::{Model, Training};
@@ -186,7 +187,8 @@ impl Tuning {
         let rows = Labelled { x, targets, weights };
         rows.check(&schema)?;
         let kept = Kept::new(rows);
-        let rows = kept.rows();
+        let distinct = Distinct::of(kept.rows());
+        let rows = distinct.rows();
         this.check(rows, &schema)?;
         let opened = match progress {
             None => (None, Known::new()),
@@ -198,7 +200,8 @@ impl Tuning {
         let sample = this.sample(rows, &schema, observer)?;
         let judged = this.search(&sample, opened, observer)?;
         let trials = this.trials(&judged);
-        let (finalists, model) = this.decide(rows, &schema, &trials, &sample, observer)?;
+        let all = kept.rows();
+        let (finalists, model) = this.decide(rows, all, &schema, &trials, &sample, observer)?;
         Ok(Tuned { trials, finalists, model })
     }
 
@@ -486,10 +489,12 @@ impl Tuning {
         trials
     }
 
-    /// The best setting of each of the best networks, fitted and judged by its own model.
+    /// The best setting of each of the best networks, fitted and judged by its own model: judged by rows that differ, fitted to
+    /// all of them.
     fn decide(
         &self,
         rows: Labelled<'_>,
+        all: Labelled<'_>,
         schema: &Schema,
         trials: &[Trial],
         sample: &Sample,
@@ -520,7 +525,7 @@ impl Tuning {
                 Ok(()) => std::ops::ControlFlow::Continue(()),
                 Err(_) => std::ops::ControlFlow::Break(()),
             };
-            let fitted = self.exactly(rows, schema, &settings, sample, &mut observer);
+            let fitted = self.exactly(rows, all, schema, &settings, sample, &mut observer);
             let (exact, model) = match fitted {
                 Ok(Some(fitted)) => fitted,
                 Ok(None) => continue,
@@ -539,11 +544,11 @@ impl Tuning {
                 .advice("try larger ridges, wider kernels, fewer nodes, or --score 5")
         };
         let (_, settings, mut model) = best.ok_or_else(nothing)?;
-        let count = rows.x.nrows();
+        let count = all.x.nrows();
         let usual = || Ok::<_, Error>(Settings::new().check(sample.task)?.members_for(count));
         let members = self.members.map_or_else(usual, Ok)?;
         if members != 1 {
-            let Labelled { x, targets, weights } = rows;
+            let Labelled { x, targets, weights } = all;
             let training = Training { x, targets, weights, schema: schema.clone() };
             model = settings.members(members).fit(training, observer)?;
         }
@@ -563,6 +568,7 @@ impl Tuning {
     fn exactly(
         &self,
         rows: Labelled<'_>,
+        all: Labelled<'_>,
         schema: &Schema,
         settings: &Settings,
         sample: &Sample,
@@ -582,10 +588,10 @@ impl Tuning {
         };
         let outputs = schema.target.outputs();
         let mut sums = Sums::default();
-        let model = fit(rows, observer)?;
+        let model = fit(all, observer)?;
         match self.validation {
             Validation::LeaveOneOut => {
-                let left = model.leave_one_out(rows, observer)?;
+                let left = model.leave_equal_rows_out(rows, observer)?;
                 let y = target_matrix(rows.targets, outputs);
                 let f = left.predictions.values().as_ref();
                 // The predictions are those without the row; only rows that own the model are refused.
