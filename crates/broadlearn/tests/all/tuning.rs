@@ -4,7 +4,8 @@
 use broadlearn::data::{Schema, TargetSchema, Targets};
 use broadlearn::faer::Mat;
 use broadlearn::features::Recipe;
-use broadlearn::model::tune::{Grid, Trial, Tuned, Tuning, Validation};
+use broadlearn::features::draw::{Purpose, Stream};
+use broadlearn::model::tune::{Grid, Setting, Trial, Tuned, Tuning, Validation};
 use broadlearn::model::{Labelled, Training};
 use broadlearn::{Category, Error, Observer, unobserved};
 use std::ops::ControlFlow;
@@ -281,6 +282,22 @@ fn what_fit_chooses_takes_part_and_members_follow() {
     let alone = rows.run(&Tuning { members: Some(1), ..tuning });
     assert_eq!(alone.finalists, tuned.finalists);
     assert_eq!(alone.model.members().len(), 1);
+}
+
+/// A narrow kernel believes the rows that its own fit passes by, and leave-one-out with their weights believes it.
+#[test]
+fn a_kernel_is_not_taken_because_it_believes_itself() {
+    let mut stream = Stream::new(1, Purpose::Noise, 0);
+    let x = Mat::from_fn(200, 3, |_, _| stream.normal());
+    let y = Mat::from_fn(200, 1, |i, _| x[(i, 0)] + (2.0 * x[(i, 1)]).sin() + stream.normal());
+    let target = TargetSchema::Regression { names: vec!["y".into()] };
+    let rows =
+        Rows { x, targets: Targets::Values(y), weights: None, schema: Schema::numeric(3, target) };
+    let grid = Grid { sigmas: vec![1.0 / 32.0, 0.125, 2.0, 8.0], ..small().grid };
+    let tuned = rows.run(&Tuning { grid, ..small() });
+    let narrow = |setting: Setting| setting.sigma.unwrap() < 1.0;
+    assert!(narrow(tuned.trials[0].setting), "leave-one-out takes a narrow one");
+    assert!(!narrow(tuned.finalists[0].setting), "{:?}", tuned.finalists);
 }
 
 #[test]

@@ -12,6 +12,7 @@
 //! are those of that network, too, after a few steps. Step 3 is exact: leave-one-out with the weights of the model, or folds.
 
 mod block;
+mod finals;
 mod grid;
 mod journal;
 mod judge;
@@ -24,7 +25,7 @@ use super::rows::{Kept, Labelled, target_matrix};
 use super::{CheckedSettings, Settings};
 use super::{Model, Training};
 use crate::data::{Schema, Targets, Task};
-use crate::error::{Category, Error, Result};
+use crate::error::{Error, Result};
 use crate::features::build::build;
 use crate::features::draw::{Purpose, Stream};
 use crate::features::{FeatureMap, Recipe};
@@ -35,12 +36,11 @@ use crate::progress::{Observer, report};
 use crate::solve::RobustLoss;
 use crate::solve::automatic::score::Yardstick;
 use crate::solve::automatic::{self, Choice, RIDGES, choose};
-use crate::solve::nested::freedom;
 use crate::solve::start::Start;
 use block::{Block, Group, Rows};
 use faer::{Mat, MatRef, Par};
 use journal::{Journal, Known};
-use judge::{Judge, Sums};
+use judge::Judge;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -488,137 +488,6 @@ impl Tuning {
         trials.sort_by(|a, b| score(a).total_cmp(&score(b)));
         trials
     }
-
-    /// The best setting of each of the best networks, fitted and judged by its own model: judged by rows that differ, fitted to
-    /// all of them.
-    fn decide(
-        &self,
-        rows: Labelled<'_>,
-        all: Labelled<'_>,
-        schema: &Schema,
-        trials: &[Trial],
-        sample: &Sample,
-        observer: &mut Observer<'_>,
-    ) -> Result<(Vec<Finalist>, Model)> {
-        let mut chosen: Vec<(Setting, Judged)> = Vec::new();
-        for trial in trials {
-            let Some(judged) = trial.judged else { break };
-            let network = trial.setting.network;
-            if chosen.iter().all(|(setting, _)| setting.network != network) {
-                chosen.push((trial.setting, judged));
-            }
-            if chosen.len() == self.finalists {
-                break;
-            }
-        }
-        let mut chosen: Vec<(Settings, Option<(Setting, Judged)>)> =
-            chosen.into_iter().map(|found| (self.settings(&found.0), Some(found))).collect();
-        if self.automatic {
-            chosen.push((self.automatic(), None));
-        }
-        let mut finalists: Vec<Finalist> = Vec::new();
-        let mut best: Option<(f64, Settings, Model)> = None;
-        let total = Some(chosen.len() as u64);
-        for (place, (settings, found)) in chosen.into_iter().enumerate() {
-            // One bar for all of them, whatever the fits say.
-            let mut observer = |_| match report(observer, "fitting the best", place as u64, total) {
-                Ok(()) => std::ops::ControlFlow::Continue(()),
-                Err(_) => std::ops::ControlFlow::Break(()),
-            };
-            let fitted = self.exactly(rows, all, schema, &settings, sample, &mut observer);
-            let (exact, model) = match fitted {
-                Ok(Some(fitted)) => fitted,
-                Ok(None) => continue,
-                Err(error) if error.category() == Category::Numeric => continue,
-                Err(error) => return Err(error),
-            };
-            let setting = found.map_or_else(|| Setting::of(&model), |(setting, _)| setting);
-            finalists.push(Finalist { setting, search: found.map(|(_, judged)| judged), exact });
-            if best.as_ref().is_none_or(|(least, ..)| exact.score < *least) {
-                best = Some((exact.score, settings, model));
-            }
-        }
-        finalists.sort_by(|a, b| a.exact.score.total_cmp(&b.exact.score));
-        let nothing = || {
-            Error::numeric("no setting of the grid gave a model that could be judged")
-                .advice("try larger ridges, wider kernels, fewer nodes, or --score 5")
-        };
-        let (_, settings, mut model) = best.ok_or_else(nothing)?;
-        let count = all.x.nrows();
-        let usual = || Ok::<_, Error>(Settings::new().check(sample.task)?.members_for(count));
-        let members = self.members.map_or_else(usual, Ok)?;
-        if members != 1 {
-            let Labelled { x, targets, weights } = all;
-            let training = Training { x, targets, weights, schema: schema.clone() };
-            model = settings.members(members).fit(training, observer)?;
-        }
-        Ok((finalists, model))
-    }
-
-    /// What a fit with nothing given has: one network of it.
-    fn automatic(&self) -> Settings {
-        let settings = Settings::new().members(1).seed(self.seed);
-        match self.loss {
-            Some(kind) => settings.loss(kind),
-            None => settings.squared(),
-        }
-    }
-
-    /// A setting as it is fitted, and how that model does.
-    fn exactly(
-        &self,
-        rows: Labelled<'_>,
-        all: Labelled<'_>,
-        schema: &Schema,
-        settings: &Settings,
-        sample: &Sample,
-        observer: &mut Observer<'_>,
-    ) -> Result<Option<(Judged, Model)>> {
-        let fit = |rows: Labelled<'_>, observer: &mut Observer<'_>| {
-            let Labelled { x, targets, weights } = rows;
-            let schema = schema.clone();
-            settings.clone().fit(Training { x, targets, weights, schema }, observer)
-        };
-        let ones = vec![1.0; sample.unit.len()];
-        let judge = Judge {
-            task: sample.task,
-            yardstick: &sample.yardstick,
-            to_yardstick: &sample.unit,
-            to_target: &ones,
-        };
-        let outputs = schema.target.outputs();
-        let mut sums = Sums::default();
-        let model = fit(all, observer)?;
-        match self.validation {
-            Validation::LeaveOneOut => {
-                let left = model.leave_equal_rows_out(rows, observer)?;
-                let y = target_matrix(rows.targets, outputs);
-                let f = left.predictions.values().as_ref();
-                // The predictions are those without the row; only rows that own the model are refused.
-                let whole = |row: usize| freedom(1.0, left.leverage[row]).map(|_| 1.0);
-                if judge.add(&mut sums, y.as_ref(), f, rows.weights, whole).is_none() {
-                    return Ok(None);
-                }
-            }
-            Validation::Folds(folds) => {
-                let order = Stream::new(self.seed, Purpose::Folds, 0).permutation(rows.x.nrows());
-                for fold in 0..folds {
-                    let part = |inside: bool| -> Vec<usize> {
-                        let places =
-                            (0..order.len()).filter(|place| (place % folds == fold) != inside);
-                        places.map(|place| order[place]).collect()
-                    };
-                    let (train, test) =
-                        (Kept::select(rows, &part(true)), Kept::select(rows, &part(false)));
-                    let predictions = fit(train.rows(), observer)?.predict(test.rows().x)?;
-                    let y = target_matrix(test.rows().targets, outputs);
-                    let f = predictions.values().as_ref();
-                    judge.add(&mut sums, y.as_ref(), f, test.rows().weights, |_| Some(1.0));
-                }
-            }
-        }
-        Ok(judge.judged(sums).map(|judged| (judged, model)))
-    }
 }
 
 /// A network with its rows.
@@ -630,6 +499,16 @@ struct Ready {
 }
 
 impl Sample {
+    /// What judges predictions in units of the target.
+    fn judge<'a>(&'a self, ones: &'a [f64]) -> Judge<'a> {
+        Judge {
+            task: self.task,
+            yardstick: &self.yardstick,
+            to_yardstick: &self.unit,
+            to_target: ones,
+        }
+    }
+
     /// U for these settings, and the map that gives it.
     fn state(&self, settings: &CheckedSettings) -> Result<(Mat<f64>, FeatureMap)> {
         let user = self.user.as_deref();
