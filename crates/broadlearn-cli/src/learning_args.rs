@@ -86,7 +86,7 @@ pub(crate) struct LearningArgs {
     #[arg(long, value_name = "F", help_heading = "Network")]
     gain: Option<f64>,
     /// Inputs that an enhancement node reads, drawn for every node [default: all, or two, as the training rows
-    /// say; not without a gain]
+    /// say; only for recipes that take a --gain]
     #[arg(long, value_name = "N", help_heading = "Network")]
     fan_in: Option<usize>,
     /// Time that the fit may take on a usual processor, such as 30s or 5m: more time, larger networks;

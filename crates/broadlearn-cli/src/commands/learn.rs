@@ -70,6 +70,26 @@ impl LearnArgs {
     }
 }
 
+/// The fingerprints of the rows that a model has on record.
+fn on_record(model: &Model) -> &[u64] {
+    model.knowledge().map_or(&[], |known| known.ledger().fingerprints())
+}
+
+/// Says so if most of the new rows, which come last on record, are equal to rows that were there: the table was probably learnt
+/// before.
+fn warn_of_copies(mut known: Vec<u64>, model: &Model, context: &Context) {
+    let fresh = on_record(model).get(known.len()..).unwrap_or_default();
+    known.sort_unstable();
+    let copies = fresh.iter().filter(|row| known.binary_search(row).is_ok()).count();
+    if 2 * copies > fresh.len() {
+        context.warn(format_args!(
+            "{copies} of these {} rows are equal to rows that the model had learnt before, and count twice now; `broadlearn forget` with \
+             this table takes them back",
+            fresh.len()
+        ));
+    }
+}
+
 pub(crate) fn run(args: &LearnArgs, context: &Context) -> Result<(), Fault> {
     let others = [&args.model, &args.data].into_iter().chain(&args.update.out);
     output::check_places(args.quarantine_out.iter().chain(&args.stream.predictions), others)?;
@@ -89,6 +109,7 @@ pub(crate) fn run(args: &LearnArgs, context: &Context) -> Result<(), Fault> {
     if args.new_classes {
         reader = reader.accepting_new_classes();
     }
+    let known = on_record(&model).to_vec();
     let mut counts = Counts::default();
     // A row is either learnt or in the side file, so that it waits until the model is saved.
     let mut waiting = args.quarantine_out.as_deref().map(Quarantine::waiting).transpose()?;
@@ -129,6 +150,7 @@ pub(crate) fn run(args: &LearnArgs, context: &Context) -> Result<(), Fault> {
         words.push_str(&format!(", new classes {}", fresh.join(", ")));
     }
     warn_of_distrust(low.max(kept_out), read, context);
+    warn_of_copies(known, &model, context);
     let low = low as f64 / read as f64;
     words.push_str(&format!("; {:.1} % have a weight below 0.5", 100.0 * low));
     let facts = json!({

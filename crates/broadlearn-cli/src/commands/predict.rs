@@ -36,8 +36,8 @@ pub(crate) struct PredictArgs {
     /// Also write the probability of every class
     #[arg(long)]
     scores: bool,
-    /// Also write intervals, or sets of classes, that hold the truth for this share of rows, such as
-    /// 0.9
+    /// Also write intervals, of one width for all rows, or sets of classes, that hold the truth for this share of
+    /// rows, such as 0.9
     #[arg(long, value_name = "SHARE")]
     interval: Option<f64>,
     /// Also write how unlike the training rows each row is: above 1, more so than 99 % of them

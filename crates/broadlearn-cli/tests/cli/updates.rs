@@ -51,6 +51,15 @@ fn what_is_learnt_is_what_a_refit_gives() {
 }
 
 #[test]
+fn a_table_that_was_learnt_before_is_mentioned() {
+    let bench = two_shards();
+    let first = bench.run("learn m.broad second.csv");
+    assert!(first.code == 0 && !first.stderr.contains("learnt before"), "{}", first.stderr);
+    let again = bench.run("learn m.broad second.csv");
+    assert!(again.code == 0 && again.stderr.contains("40 of these 40 rows"), "{}", again.stderr);
+}
+
+#[test]
 fn shards_are_merged() {
     let bench = two_shards();
     bench.run("fit second.csv --like m.broad --model s.broad").ok();
