@@ -7,6 +7,7 @@
 use crate::data::Targets;
 use faer::MatRef;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// The rows that a model has learnt, in the order in which they came.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -148,14 +149,12 @@ impl Index<'_> {
     /// [`Ledger::find`] finds them, the latest first, over all calls.
     pub(crate) fn weights(&mut self, fingerprints: &[u64]) -> Vec<Option<f64>> {
         let Self { ledger, order, found } = self;
-        let print = |place: usize| ledger.fingerprints[place];
         let mut weight = |fingerprint: u64| {
-            let start = order.partition_point(|&place| print(place) < fingerprint);
-            let rest = &order[start..];
-            let count = rest.partition_point(|&place| print(place) == fingerprint);
-            let before = found.get_mut(start).filter(|before| (**before as usize) < count)?;
+            let equal = equal(ledger, order, fingerprint);
+            let before =
+                found.get_mut(equal.start).filter(|before| (**before as usize) < equal.len())?;
             *before += 1;
-            let place = rest[count - *before as usize];
+            let place = order[equal.end - *before as usize];
             Some(ledger.weights[place])
         };
         fingerprints.iter().map(|&fingerprint| weight(fingerprint)).collect()
@@ -163,11 +162,8 @@ impl Index<'_> {
 
     /// Of each of these rows the weights of all that are equal to it, added; `None` for one that is not on record.
     pub(crate) fn totals(&self, fingerprints: &[u64]) -> Vec<Option<f64>> {
-        let print = |place: usize| self.ledger.fingerprints[place];
         let total = |&fingerprint: &u64| {
-            let start = self.order.partition_point(|&place| print(place) < fingerprint);
-            let rest = &self.order[start..];
-            let equal = &rest[..rest.partition_point(|&place| print(place) == fingerprint)];
+            let equal = &self.order[equal(self.ledger, &self.order, fingerprint)];
             let sum = equal.iter().map(|&place| self.ledger.weights[place]).sum();
             (!equal.is_empty()).then_some(sum)
         };
@@ -178,6 +174,14 @@ impl Index<'_> {
     pub(crate) fn restart(&mut self) {
         self.found.fill(0);
     }
+}
+
+/// Where in this order the rows with a fingerprint stand.
+fn equal(ledger: &Ledger, order: &[usize], fingerprint: u64) -> Range<usize> {
+    let print = |place: usize| ledger.fingerprints[place];
+    let start = order.partition_point(|&place| print(place) < fingerprint);
+    let count = order[start..].partition_point(|&place| print(place) == fingerprint);
+    start..start + count
 }
 
 /// An odd constant with well-mixed bits (the golden ratio's).
