@@ -600,8 +600,18 @@ impl Found<'_> {
         }
         page = page
             .section("The best settings")
-            .table(as_table(&self.best(), "By the search; the best first."));
+            .table(as_table(&self.best(), self.about_the_search()));
         page.footer("Made by broadlearn.").to_html()
+    }
+
+    fn about_the_search(&self) -> &'static str {
+        match (self.tuning.loss, self.tuning.validation) {
+            (Some(_), Validation::LeaveOneOut) => {
+                "By the search; the best first. Leave-one-out favours narrow kernels: the finalists have the one that predicts \
+                 folds best."
+            }
+            _ => "By the search; the best first.",
+        }
     }
 
     /// The best score for every two values; `None` unless both vary.

@@ -258,12 +258,11 @@ mod tests {
             leads: vec![0.8; 900],
             ..Classes::default()
         };
-        classes.leads.extend([0.9; 50].map(|lead| lead - 0.85));
+        classes.leads.extend([0.05; 100]);
         for row in 0..50 {
             classes.disputed.push(950 + row);
             classes.given.push(0);
             classes.outputs.extend([0.0, 0.9 + 0.001 * row as f64]);
-            classes.leads.push(0.05);
         }
         assert_eq!(classes.suspects().iter().filter(|suspect| **suspect).count(), 50);
         let distances = (0..1000).map(|row| f64::from(row) / 1000.0).collect();

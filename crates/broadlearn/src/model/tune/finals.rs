@@ -7,8 +7,9 @@ use crate::error::{Category, Error, Result};
 use crate::features::draw::{Purpose, Stream};
 use crate::model::rows::{Kept, Labelled, target_matrix};
 use crate::model::{Model, Settings, Training};
-use crate::progress::{Observer, report};
+use crate::progress::{Observer, Progress, report};
 use crate::solve::nested::freedom;
+use std::ops::ControlFlow;
 
 impl Tuning {
     /// The best setting of each of the best networks, fitted and judged by its own model: judged by rows that differ, fitted to
@@ -42,13 +43,9 @@ impl Tuning {
         }
         let mut finalists: Vec<Finalist> = Vec::new();
         let mut best: Option<(f64, Settings, Model)> = None;
-        let total = Some(chosen.len() as u64);
+        let total = chosen.len() as u64;
         for (place, (settings, found)) in chosen.into_iter().enumerate() {
-            // One bar for all of them, whatever the fits say.
-            let mut observer = |_| match report(observer, "fitting the best", place as u64, total) {
-                Ok(()) => std::ops::ControlFlow::Continue(()),
-                Err(_) => std::ops::ControlFlow::Break(()),
-            };
+            let mut observer = one_bar(observer, "fitting the best", place as u64, total);
             let fitted = self.exactly(rows, all, schema, &settings, sample, &mut observer);
             let (exact, model) = match fitted {
                 Ok(Some(fitted)) => fitted,
@@ -99,7 +96,8 @@ impl Tuning {
         };
         let mut found: Option<(f64, f64)> = None;
         for (place, &sigma) in sigmas.iter().enumerate() {
-            report(observer, "choosing the kernel", place as u64, Some(sigmas.len() as u64))?;
+            let mut observer =
+                one_bar(observer, "choosing the kernel", place as u64, sigmas.len() as u64);
             let is_meant = |trial: &&Trial| {
                 trial.judged.is_some()
                     && trial.setting.sigma == Some(sigma)
@@ -107,9 +105,7 @@ impl Tuning {
             };
             let Some(trial) = trials.iter().find(is_meant) else { continue };
             let settings = self.settings(&trial.setting);
-            let mut quiet = |_| std::ops::ControlFlow::Continue(());
-            let judged = self.by_folds(FOLDS, rows, schema, &settings, sample, &mut quiet);
-            match judged {
+            match self.by_folds(FOLDS, rows, schema, &settings, sample, &mut observer) {
                 Ok(Some(Judged { score, .. })) if found.is_none_or(|(least, _)| score < least) => {
                     found = Some((score, sigma));
                 }
@@ -188,6 +184,19 @@ impl Tuning {
             judge.add(&mut sums, y.as_ref(), f, test.rows().weights, |_| Some(1.0));
         }
         Ok(judge.judged(sums))
+    }
+}
+
+/// One bar for several fits, whatever they say of themselves; all of them can be interrupted.
+fn one_bar<'a>(
+    observer: &'a mut Observer<'_>,
+    stage: &'static str,
+    done: u64,
+    total: u64,
+) -> impl FnMut(Progress) -> ControlFlow<()> + 'a {
+    move |_| match report(observer, stage, done, Some(total)) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(_) => ControlFlow::Break(()),
     }
 }
 
