@@ -151,9 +151,14 @@ pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
         line(
             "90 % of errors",
             match region {
-                Region::HalfWidths(half) => {
+                Region::UsualHalfWidths(half) => {
                     let half: Vec<String> = half.into_iter().map(format::setting).collect();
-                    format!("are within {}", abridged(&half))
+                    let [least, most] = model.range_of_spreads();
+                    let by_row = match least < most {
+                        true => format!(" times {least:.2} to {most:.2}, by row"),
+                        false => String::new(),
+                    };
+                    format!("are within {}{by_row}", abridged(&half))
                 }
                 Region::LeastProbability(least) => {
                     format!(

@@ -36,8 +36,8 @@ pub(crate) struct PredictArgs {
     /// Also write the probability of every class
     #[arg(long)]
     scores: bool,
-    /// Also write intervals, of one width for all rows, or sets of classes, that hold the truth for this share of
-    /// rows, such as 0.9
+    /// Also write intervals, wider where errors are usually larger, or sets of classes, that hold the truth for this
+    /// share of rows, such as 0.9
     #[arg(long, value_name = "SHARE")]
     interval: Option<f64>,
     /// Also write how unlike the training rows each row is: above 1, more so than 99 % of them
@@ -103,7 +103,10 @@ pub(crate) fn run(args: &PredictArgs, context: &Context) -> Result<(), Fault> {
     blocks.for_each_block(BLOCK_ROWS, |block| -> Result<(), Fault> {
         let novelty = if novelty { Some(model.novelty(&block.x)?) } else { None };
         let predictions = predictor.predict(&block.x)?;
-        writer.add(&predictions, novelty.as_deref(), rows == 0, &mut text);
+        let asked = matches!(region, Some(Region::UsualHalfWidths(_)));
+        let spreads = if asked { Some(model.spreads(&block.x, &predictions)?) } else { None };
+        let more = Further { spreads: spreads.as_deref(), novelty: novelty.as_deref() };
+        writer.add(&predictions, more, rows == 0, &mut text);
         output.write(text.as_bytes())?;
         if live {
             output.flush()?;
@@ -156,6 +159,14 @@ pub(super) struct Writer<'a> {
     pub(super) json: bool,
 }
 
+/// What is said of each row beside its prediction.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Further<'a> {
+    /// By what the half widths of its interval are to be multiplied.
+    pub(super) spreads: Option<&'a [f64]>,
+    pub(super) novelty: Option<&'a [f64]>,
+}
+
 impl Writer<'_> {
     pub(super) fn head(&self) -> String {
         if self.json {
@@ -186,7 +197,7 @@ impl Writer<'_> {
     pub(super) fn add(
         &self,
         predictions: &Predictions,
-        novelty: Option<&[f64]>,
+        Further { spreads, novelty }: Further<'_>,
         first: bool,
         text: &mut String,
     ) {
@@ -208,8 +219,9 @@ impl Writer<'_> {
                 TargetSchema::Regression { names } => {
                     let value = |j: usize| values[(i, j)];
                     let cells = |j: usize| match self.region {
-                        Some(Region::HalfWidths(half)) => {
-                            vec![value(j), value(j) - half[j], value(j) + half[j]]
+                        Some(Region::UsualHalfWidths(half)) => {
+                            let half = half[j] * spreads.map_or(1.0, |spreads| spreads[i]);
+                            vec![value(j), value(j) - half, value(j) + half]
                         }
                         _ => vec![value(j)],
                     };

@@ -2,7 +2,7 @@
 
 use super::fit::save;
 use super::learn::LearnArgs;
-use super::predict::{Writer, quoted};
+use super::predict::{Further, Writer, quoted};
 use super::update::warn_of_distrust;
 use crate::context::{self, Context};
 use crate::data_args::{load_model, warn_of};
@@ -357,7 +357,7 @@ impl Live {
     fn add(&mut self, predictions: &Predictions, target: &TargetSchema) -> Result<(), Fault> {
         let writer = Writer { target, scores: false, region: None, novelty: false, json: false };
         let mut text = if std::mem::take(&mut self.head) { writer.head() } else { String::new() };
-        writer.add(predictions, None, false, &mut text);
+        writer.add(predictions, Further::default(), false, &mut text);
         let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
         written.map_err(|error| Fault::writing(&self.place, error))
     }

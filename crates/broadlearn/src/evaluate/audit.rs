@@ -14,7 +14,7 @@ use crate::preprocess::statistics::{BEYOND, trustworthy_spread};
 pub struct Audit {
     /// The numbers of the rows, most suspicious first.
     pub order: Vec<usize>,
-    /// By row: the residual without the row itself, in units of the spread of the trustworthy rows
+    /// By row: the residual without the row itself, in units of the spread of trustworthy rows like it
     /// (regression), or of the 0/1 outputs (classification).
     pub scores: Vec<f64>,
     /// By row: whether its target is taken to be wrong.
@@ -74,7 +74,8 @@ impl Auditor {
             self.classes.get_or_insert_default().add(left_out, given);
         }
         self.resolution.add(left_out, targets);
-        self.distances.extend(&left_out.distances);
+        let distances = left_out.distances.iter().zip(&left_out.spreads);
+        self.distances.extend(distances.map(|(distance, spread)| distance / spread));
         Ok(())
     }
 

@@ -7,11 +7,12 @@
 use super::distinct::Distinct;
 use super::leave_one_out::LeftOut;
 use super::rows::{Kept, Labelled};
+use super::spread::{Spread, SpreadFacts};
 use super::{Member, Model, Predictions};
 use crate::data::{Targets, Task};
 use crate::error::{Error, Result};
 use crate::evaluate::Audit;
-use crate::linalg::parallelism;
+use crate::linalg::{parallelism, slice_of};
 use crate::matrix::IntoMatrix;
 use crate::preprocess::statistics::{self, trustworthy_spread};
 use crate::progress::Observer;
@@ -25,6 +26,8 @@ pub struct Calibration {
     /// Its quantiles at even levels from 0 to 1. Regression: of |residual| in units of the scaled target,
     /// one column per target. Classification: of 1 - p for the right class, one column.
     pub(super) quantiles: Mat<f64>,
+    /// Where errors are larger than elsewhere: residuals are in units of it.
+    pub(super) spread: Option<Spread>,
     pub(super) facts: Facts,
 }
 
@@ -35,13 +38,16 @@ pub(super) struct Facts {
     pub(super) rows: f64,
     /// u (R + gamma I)^-1 u' of left-out rows, which one in a hundred exceeds.
     pub(super) usual_leverage: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) spread: Option<SpreadFacts>,
 }
 
 /// Intervals and sets that hold the truth with a given probability.
 #[derive(Clone, Debug)]
 pub enum Region {
-    /// Regression: what to subtract from and add to a prediction, by target.
-    HalfWidths(Vec<f64>),
+    /// Regression: what to subtract from and add to the prediction of a usual row, by target. For other rows it is to be
+    /// multiplied by [`spreads`](Model::spreads).
+    UsualHalfWidths(Vec<f64>),
     /// Classification: the least probability with which a class belongs to the set.
     LeastProbability(f64),
 }
@@ -132,8 +138,12 @@ impl Model {
     /// let x = Mat::from_fn(200, 1, |i, _| i as f64 / 20.0);
     /// let y = Mat::from_fn(200, 1, |i, _| x[(i, 0)].sin() + 0.1 * ((i * 37) % 11) as f64);
     /// let model = Settings::new().fit_regression(&x, &y)?;
-    /// let Region::HalfWidths(half) = model.region(0.9)? else { unreachable!() };
-    /// assert!(half[0] > 0.2 && half[0] < 1.0);
+    /// let Region::UsualHalfWidths(half) = model.region(0.9)? else { unreachable!() };
+    /// let predictions = model.predict(&x)?;
+    /// let spreads = model.spreads(&x, &predictions)?;
+    /// let low = predictions.values()[(7, 0)] - half[0] * spreads[7];
+    /// let high = predictions.values()[(7, 0)] + half[0] * spreads[7];
+    /// assert!(high - low > 0.4 && high - low < 2.0);
     /// # Ok::<(), broadlearn::Error>(())
     /// ```
     ///
@@ -148,9 +158,43 @@ impl Model {
                 let mut ends = Mat::from_fn(2, quantile.len(), |i, j| i as f64 * quantile[j]);
                 self.target_scaler().undo(ends.as_mut());
                 let width = |j: usize| (ends[(1, j)] - ends[(0, j)]).abs();
-                Region::HalfWidths((0..quantile.len()).map(width).collect())
+                Region::UsualHalfWidths((0..quantile.len()).map(width).collect())
             }
         })
+    }
+
+    /// How much further off than usual the predictions for these inputs are likely to be: 1 everywhere unless the errors
+    /// of left-out rows clearly depended on inputs or predictions, as where an important input is missing.
+    ///
+    /// # Errors
+    /// Inputs of another shape than the schema's, or of another number of rows than predictions.
+    pub fn spreads<'a>(
+        &self,
+        x: impl IntoMatrix<'a>,
+        predictions: &Predictions,
+    ) -> Result<Vec<f64>> {
+        let x = x.into_matrix();
+        self.check_inputs(x.as_ref())?;
+        if predictions.len() != x.as_ref().nrows() {
+            return Err(Error::data(format!("{} predictions", predictions.len()))
+                .expected(format!("{}, one for each row of the inputs", x.as_ref().nrows())));
+        }
+        Ok(self.spreads_of(x.as_ref(), predictions.values().as_ref()))
+    }
+
+    /// The least and the largest of [`spreads`](Self::spreads).
+    pub fn range_of_spreads(&self) -> [f64; 2] {
+        match self.calibration.as_ref().and_then(|calibration| calibration.spread.as_ref()) {
+            Some(Spread { facts, .. }) => [facts.low.exp(), facts.high.exp()],
+            None => [1.0; 2],
+        }
+    }
+
+    pub(super) fn spreads_of(&self, x: MatRef<'_, f64>, values: MatRef<'_, f64>) -> Vec<f64> {
+        match self.calibration.as_ref().and_then(|calibration| calibration.spread.as_ref()) {
+            Some(spread) => spread.at(x, values),
+            None => vec![1.0; x.nrows()],
+        }
     }
 
     /// How unlike the training rows inputs are: up to 1 for ninety-nine in a hundred rows like them. The
@@ -204,9 +248,9 @@ impl Model {
         let sample = sample.weighing(weights);
         let rows = sample.rows();
         let left_out = self.leave_equal_rows_out(rows, observer)?;
-        let good = match rows.targets {
+        let (good, spread) = match rows.targets {
             Targets::Values(_) => self.good_residuals(&left_out, rows),
-            Targets::Classes(given) => vec![good_misses(&left_out, rows, given)?],
+            Targets::Classes(given) => (vec![good_misses(&left_out, rows, given)?], None),
         };
         let usual_leverage = usual_leverage(&left_out, unit);
         let count = good.iter().map(|good| good.count).fold(f64::INFINITY, f64::min);
@@ -215,40 +259,110 @@ impl Model {
             && good.iter().all(|g| g.quantiles[LEVELS - 1].is_finite())
         {
             let quantiles = Mat::from_fn(LEVELS, good.len(), |i, j| good[j].quantiles[i]);
-            let facts = Facts { rows: count, usual_leverage };
-            self.calibration = Some(Calibration { quantiles, facts });
+            let facts =
+                Facts { rows: count, usual_leverage, spread: spread.as_ref().map(|s| s.facts) };
+            self.calibration = Some(Calibration { quantiles, spread, facts });
         }
         Ok(self)
     }
 
-    fn good_residuals(&self, left_out: &LeftOut, rows: Labelled<'_>) -> Vec<Good> {
-        let weight = |row: usize| rows.weights.map_or(1.0, |weights| weights[row]);
-        let sizes: Vec<(f64, f64)> =
-            left_out.distances.iter().enumerate().map(|(row, &size)| (size, weight(row))).collect();
-        let [edge, nearer] = match self.report().loss {
-            // Every row is believed.
-            Loss::Squared => [f64::INFINITY; 2],
-            loss => {
-                let distances = &left_out.distances;
-                [edge(distances, &sizes, loss), edge_of_even_errors(distances, &sizes)]
-            }
-        };
-        if left_out.predictions.values().ncols() == 1 {
-            return vec![Good::of(sizes, edge.min(nearer))];
-        }
+    /// The distributions of the residuals of good rows, by target, and the unit in which each row has them.
+    fn good_residuals(
+        &self,
+        left_out: &LeftOut,
+        rows: Labelled<'_>,
+    ) -> (Vec<Good>, Option<Spread>) {
+        let ones = vec![1.0; rows.x.nrows()];
+        let weights = rows.weights.unwrap_or(&ones);
         let mut residuals = left_out.predictions.values().clone();
         self.target_scaler().apply(residuals.as_mut());
         residuals = self.first().scaled_targets(rows) - residuals;
-        let wrong = Wrong::among(&sizes, edge);
-        let kept = |row: &usize| matches!(wrong, Wrong::None) || left_out.distances[*row] < edge;
+        let alike = self.good_residuals_in(&ones, false, left_out, residuals.as_ref(), weights);
+        let values = left_out.predictions.values();
+        let found = Spread::of(rows.x, values.as_ref(), &left_out.distances, weights);
+        if let Some((spread, spreads)) = found {
+            let good =
+                self.good_residuals_in(&spreads, true, left_out, residuals.as_ref(), weights);
+            // Where targets have tails that nobody can foretell, intervals by row may be worse.
+            let score = |good: &[Good], spreads: &[f64]| -> f64 {
+                let columns = good.iter().zip(residuals.col_iter());
+                columns.map(|(good, column)| good.score(slice_of(column), spreads, weights)).sum()
+            };
+            if score(&good, &spreads) < score(&alike, &ones) {
+                return (good, Some(spread));
+            }
+        }
+        (alike, None)
+    }
+
+    /// The same, rows in units of these spreads.
+    fn good_residuals_in(
+        &self,
+        spreads: &[f64],
+        by_row: bool,
+        left_out: &LeftOut,
+        residuals: MatRef<'_, f64>,
+        weights: &[f64],
+    ) -> Vec<Good> {
+        let sizes = Sizes::of(&left_out.distances, spreads, weights);
+        let [edge, nearer] = match self.report().loss {
+            // Every row is believed.
+            Loss::Squared => [f64::INFINITY; 2],
+            // The kernel does not know what is usual for a row.
+            _ if by_row => [FAR * trustworthy_spread(&sizes.own), edge_of_even_errors(&sizes)],
+            loss => [edge(&sizes, loss), edge_of_even_errors(&sizes)],
+        };
+        if residuals.ncols() == 1 {
+            return vec![sizes.good(edge.min(nearer))];
+        }
+        let wrong = Wrong::among(&sizes.beyond(edge), edge);
+        let kept = |row: &usize| matches!(wrong, Wrong::None) || sizes.own[*row] < edge;
         residuals
             .col_iter()
             .map(|column| {
                 let rows = (0..column.nrows()).filter(kept);
-                let sizes = rows.map(|row| (column[row].abs(), weight(row)));
+                let sizes = rows.map(|row| (column[row].abs() / spreads[row], weights[row]));
                 Good::of(sizes.collect(), f64::INFINITY)
             })
             .collect()
+    }
+}
+
+/// Residuals of rows.
+struct Sizes<'a> {
+    /// As they are.
+    raw: &'a [f64],
+    /// In units of what is usual for the row.
+    own: Vec<f64>,
+    weights: &'a [f64],
+    /// The mean of what is usual.
+    mean: f64,
+}
+
+impl<'a> Sizes<'a> {
+    fn of(raw: &'a [f64], spreads: &[f64], weights: &'a [f64]) -> Self {
+        let own = raw.iter().zip(spreads).map(|(size, spread)| size / spread).collect();
+        let (mean, _) = statistics::mean_and_deviation(spreads, Some(weights));
+        Self { raw, own, weights, mean }
+    }
+
+    /// All rows with their weights, but only those beyond an edge, in their own units, have a size: the raw one, for errors know nothing of what
+    /// is usual.
+    fn beyond(&self, edge: f64) -> Vec<(f64, f64)> {
+        let raw = self.own.iter().zip(self.raw);
+        let raw = raw.map(|(own, raw)| if *own >= edge { *raw } else { 0.0 });
+        raw.zip(self.weights.iter().copied()).collect()
+    }
+
+    /// What is left when those beyond an edge are looked at.
+    fn good(&self, edge: f64) -> Good {
+        let wrong = match Wrong::among(&self.beyond(edge), edge) {
+            // So many for every unit of the row's own.
+            Wrong::Even(density) => Wrong::Even(density * self.mean),
+            wrong => wrong,
+        };
+        let sizes = self.own.iter().copied().zip(self.weights.iter().copied());
+        Good::without(&wrong, sizes.collect(), edge)
     }
 }
 
@@ -270,14 +384,15 @@ impl Member {
 /// The residual from which on rows may be wrong: those that the loss hardly believes, unless it is so narrow that the few of them may
 /// be the tail of good rows. A kernel may be so wide that it believes all, because wrong rows do its model no harm; then those that are
 /// far from all others, if there are enough of them to see how they lie.
-fn edge(distances: &[f64], sizes: &[(f64, f64)], loss: Loss) -> f64 {
+fn edge(sizes: &Sizes<'_>, loss: Loss) -> f64 {
+    let distances = &sizes.own;
     let mut weights: Vec<f64> = distances.iter().map(|norm| norm * norm).collect();
     loss.weigh(&mut weights);
     let hardly_believed = distances.iter().zip(&weights).filter(|(_, w)| **w < HARDLY_BELIEVED);
     let edge = hardly_believed.map(|(distance, _)| *distance).fold(f64::INFINITY, f64::min);
     let far = FAR * trustworthy_spread(distances);
     let may_be_tail = |edge| {
-        let quarters = Quarters::beyond(edge, sizes);
+        let quarters = Quarters::beyond(edge, &sizes.beyond(edge));
         quarters.is_some_and(|q| q.halves().iter().sum::<f64>() < TAIL_AT_MOST && !q.is_no_tail())
     };
     let edge = if edge < far && may_be_tail(edge) { f64::INFINITY } else { edge };
@@ -287,11 +402,13 @@ fn edge(distances: &[f64], sizes: &[(f64, f64)], loss: Loss) -> f64 {
 
 /// Where noise is broad, few errors are far from all others. A nearer residual from which on rows lie evenly, as errors do and
 /// tails do not; infinite if there is none.
-fn edge_of_even_errors(distances: &[f64], sizes: &[(f64, f64)]) -> f64 {
+fn edge_of_even_errors(sizes: &Sizes<'_>) -> f64 {
+    let distances = &sizes.own;
     let spread = trustworthy_spread(distances);
     let evenly = |from: &f64| {
         distances.iter().filter(|distance| **distance >= *from).count() >= MANY
-            && Quarters::beyond(*from, sizes).is_some_and(|quarters| quarters.are_even())
+            && Quarters::beyond(*from, &sizes.beyond(*from))
+                .is_some_and(|quarters| quarters.are_even())
     };
     let edges = NEARER.map(|near| near * spread).into_iter();
     edges.filter(|_| spread > 0.0).find(evenly).unwrap_or(f64::INFINITY)
@@ -403,14 +520,30 @@ impl Quarters {
 }
 
 impl Good {
+    /// Winkler's score of the intervals that hold nine in ten, less is better: their widths, and twenty times the distance by which they
+    /// miss; a wrong row is missed by all intervals.
+    fn score(&self, residuals: &[f64], spreads: &[f64], weights: &[f64]) -> f64 {
+        let usual = self.quantiles[(LEVELS - 1) * 9 / 10];
+        let rows = residuals.iter().zip(spreads).zip(weights);
+        rows.map(|((residual, spread), weight)| {
+            let half = usual * spread;
+            weight * (2.0 * half + 20.0 * (residual.abs() - half).max(0.0))
+        })
+        .sum()
+    }
+
     /// From residual sizes with the weights of their rows; those from `edge` on may be wrong.
-    pub(crate) fn of(mut sizes: Vec<(f64, f64)>, edge: f64) -> Self {
-        let wrong = Wrong::among(&sizes, edge);
+    pub(crate) fn of(sizes: Vec<(f64, f64)>, edge: f64) -> Self {
+        Self::without(&Wrong::among(&sizes, edge), sizes, edge)
+    }
+
+    /// From residual sizes with the weights of their rows, of which these are wrong.
+    fn without(wrong: &Wrong, mut sizes: Vec<(f64, f64)>, edge: f64) -> Self {
         if matches!(wrong, Wrong::Lump) {
             sizes.retain(|(size, _)| *size < edge);
         }
         sizes.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        let density = if let Wrong::Even(density) = wrong { density } else { 0.0 };
+        let density = if let Wrong::Even(density) = wrong { *density } else { 0.0 };
         // The number of good rows up to each residual; it never falls.
         let (mut values, mut cumulated) = (Vec::new(), Vec::new());
         let (mut sum, mut most) = (0.0, 0.0_f64);
@@ -524,6 +657,13 @@ mod tests {
         assert!((ninety(&good) - 1.645).abs() < 0.1 && (good.count - 2000.0).abs() < 1.0);
     }
 
+    static ONES: [f64; 5000] = [1.0; 5000];
+
+    /// Residuals of rows that count alike and are usually alike.
+    fn alike(norms: &[f64]) -> Sizes<'_> {
+        Sizes::of(norms, &ONES[..norms.len()], &ONES[..norms.len()])
+    }
+
     fn weighed(norms: &[f64]) -> Vec<(f64, f64)> {
         norms.iter().map(|norm| (*norm, 1.0)).collect()
     }
@@ -533,9 +673,9 @@ mod tests {
         let mut stream = Stream::new(2, Purpose::Noise, 0);
         let mut norms: Vec<f64> = (0..2000).map(|_| stream.normal().abs()).collect();
         let wide = RobustLoss::Correntropy.at(1000.0);
-        assert_eq!(edge(&norms, &weighed(&norms), wide), f64::INFINITY);
+        assert_eq!(edge(&alike(&norms), wide), f64::INFINITY);
         norms.extend((0..400).map(|i| 20.0 * (f64::from(i) + 0.5) / 400.0));
-        let far = edge(&norms, &weighed(&norms), wide);
+        let far = edge(&alike(&norms), wide);
         assert!(far > 3.5 && far < 6.0, "{far}");
         let good = Good::of(norms.into_iter().map(|norm| (norm, 1.0)).collect(), far);
         assert!((ninety(&good) - 1.645).abs() < 0.1 && (good.count - 2000.0).abs() < 60.0);
@@ -549,7 +689,7 @@ mod tests {
         let sizes = weighed(&norms);
         // Beyond four spreads there are not enough to tell anything.
         assert!(Quarters::beyond(FAR * trustworthy_spread(&norms), &sizes).is_none());
-        let good = Good::of(sizes.clone(), edge_of_even_errors(&norms, &sizes));
+        let good = Good::of(sizes.clone(), edge_of_even_errors(&alike(&norms)));
         assert!((ninety(&good) - 1.645).abs() < 0.15, "{}", ninety(&good));
     }
 
@@ -562,7 +702,7 @@ mod tests {
             let normal: Vec<f64> = (0..n).map(|_| stream.normal().abs()).collect();
             let exponential: Vec<f64> = (0..n).map(|_| -(1.0 - stream.unit()).ln()).collect();
             for (norms, misled) in [normal, exponential].iter().zip(&mut misled) {
-                let edge = edge_of_even_errors(norms, &weighed(norms));
+                let edge = edge_of_even_errors(&alike(norms));
                 *misled += usize::from(edge.is_finite());
             }
         }
@@ -597,8 +737,8 @@ mod tests {
     #[test]
     fn a_level_needs_rows() {
         let quantiles = Mat::from_fn(LEVELS, 1, |i, _| i as f64);
-        let facts = Facts { rows: 99.0, usual_leverage: 1.0 };
-        let calibration = Calibration { quantiles, facts };
+        let facts = Facts { rows: 99.0, usual_leverage: 1.0, spread: None };
+        let calibration = Calibration { quantiles, spread: None, facts };
         assert!((calibration.quantile(0.5).expect("a quantile")[0] - 505.05).abs() < 0.1);
         assert!(calibration.quantile(0.999).is_err());
         assert!(calibration.quantile(1.0).is_err() && calibration.quantile(0.0).is_err());

@@ -4,6 +4,7 @@ use super::calibration::{Calibration, Facts, LEVELS};
 use super::container::{self, Contents, Tensor};
 use super::continuation::{Continuation, SeriesFacts};
 use super::map_file::{GroupKind, add_map_tensors, read_map};
+use super::spread::{FIGURES, HIGHEST, LOWEST, Spread, SpreadFacts};
 use super::{CheckedSettings, Criterion, Member, Model};
 use crate::data::{Encoding, InputColumn, Kind, Schema, Task};
 use crate::error::{Error, Result};
@@ -246,6 +247,10 @@ impl Model {
         if let Some(calibration) = &self.calibration {
             let quantiles = Tensor::Matrix(calibration.quantiles.as_ref());
             tensors.push(("calibration.quantiles".into(), quantiles));
+            if let Some(spread) = &calibration.spread {
+                let columns = Tensor::Matrix(spread.columns.as_ref());
+                tensors.push(("calibration.spread".into(), columns));
+            }
         }
         if let Some(series) = self.continuation.as_ref().filter(|s| s.quantiles.ncols() > 0) {
             let quantiles = Tensor::Matrix(series.quantiles.as_ref());
@@ -353,7 +358,24 @@ fn read_calibration(contents: &mut Contents, facts: Facts, schema: &Schema) -> R
             .at("calibration")
             .expected("the quantiles of residuals"));
     }
-    Ok(Calibration { quantiles, facts })
+    let spread = match facts.spread {
+        None => None,
+        Some(spread) => Some(read_spread(contents, spread, schema)?),
+    };
+    Ok(Calibration { quantiles, spread, facts })
+}
+
+fn read_spread(contents: &mut Contents, facts: SpreadFacts, schema: &Schema) -> Result<Spread> {
+    let rows = schema.width() + schema.target.outputs();
+    let columns = contents.matrix("calibration.spread", rows, FIGURES)?;
+    let units = columns.col(1).iter().all(|unit| *unit > 0.0);
+    let ends = LOWEST <= facts.low && facts.low <= facts.high && facts.high <= HIGHEST;
+    if !(units && ends && facts.offset.is_finite()) {
+        return Err(Error::model("a spread of errors without units or with ends that none has")
+            .at("calibration")
+            .expected("how errors depend on the inputs"));
+    }
+    Ok(Spread { columns, facts })
 }
 
 fn ascend(quantiles: &Mat<f64>) -> bool {

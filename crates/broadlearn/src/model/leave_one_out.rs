@@ -28,6 +28,8 @@ pub struct LeftOut {
     pub predictions: Predictions,
     /// |y - f| of these predictions, in units of the scaled target.
     pub distances: Vec<f64>,
+    /// How much further off than usual predictions of rows like each are ([`Model::spreads`]).
+    pub spreads: Vec<f64>,
     /// The share of each row in its own prediction; 0 for a row that was not learnt. The mean over the
     /// members.
     pub leverage: Vec<f64>,
@@ -174,11 +176,12 @@ impl<'a> LeavingOut<'a> {
         let e = mean.finish();
         let distances = e.row_iter().map(|e| e.squared_norm_l2().sqrt()).collect();
         let predictions = self.model.predictions(self.model.first().scaled_targets(rows) - e);
+        let spreads = self.model.spreads_of(rows.x, predictions.values().as_ref());
         let weights = (0..rows.x.nrows())
             .map(|row| weights.iter().map(|weights| weights[row]).sum::<Option<f64>>())
             .map(|sum| sum.map(|sum| sum / self.members.len() as f64))
             .collect();
-        Ok(LeftOut { predictions, distances, leverage: mean_of(&leverage), weights })
+        Ok(LeftOut { predictions, distances, spreads, leverage: mean_of(&leverage), weights })
     }
 
     /// By member: the weights with which these rows were learnt; `None` for those that were not.

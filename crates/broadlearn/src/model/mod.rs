@@ -22,6 +22,7 @@ mod forget;
 mod grow;
 mod refine;
 mod leave_one_out;
+mod spread;
 mod calibration;
 mod continuation;
 mod merge;

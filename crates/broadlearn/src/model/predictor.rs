@@ -133,7 +133,7 @@ impl Model {
         Some(mean.finish())
     }
 
-    fn check_inputs(&self, x: MatRef<'_, f64>) -> Result<()> {
+    pub(super) fn check_inputs(&self, x: MatRef<'_, f64>) -> Result<()> {
         if x.ncols() != self.map().inputs() {
             return Err(Error::data(format!("{} input columns", x.ncols()))
                 .expected(format!("{}, as in training", self.map().inputs())));

@@ -1,6 +1,7 @@
 //! Everything left open: robust without settings, and honest about its errors.
 
 use broadlearn::data::{Schema, TargetSchema, Targets};
+use broadlearn::evaluate::Audit;
 use broadlearn::faer::Mat;
 use broadlearn::features::draw::{Purpose, Stream};
 use broadlearn::features::{Activation, Growth, NodeGroup, Recipe};
@@ -76,7 +77,7 @@ fn copies_of_rows_and_the_unit_of_weights_change_nothing() {
         Settings::new().fit(training, &mut unobserved).unwrap()
     };
     let width = |model: &Model| {
-        let Region::HalfWidths(half) = model.region(0.9).unwrap() else { unreachable!() };
+        let Region::UsualHalfWidths(half) = model.region(0.9).unwrap() else { unreachable!() };
         half[0]
     };
     let once = fit(&x, &y, None);
@@ -168,15 +169,59 @@ fn intervals_hold_as_many_rows_as_they_say_with_and_without_wrong_targets() {
         let predictions = model.predict(&test).unwrap();
         let mut width = 0.0;
         for level in [0.5, 0.9] {
-            let Region::HalfWidths(half) = model.region(level).unwrap() else { unreachable!() };
+            let Region::UsualHalfWidths(half) = model.region(level).unwrap() else {
+                unreachable!()
+            };
             assert!(half[0] > width, "wider for more");
             width = half[0];
-            let inside = (0..2000)
-                .filter(|&i| (predictions.values()[(i, 0)] - new[(i, 0)]).abs() <= half[0])
-                .count() as f64;
+            let spreads = model.spreads(&test, &predictions).unwrap();
+            let error = |i: usize| (predictions.values()[(i, 0)] - new[(i, 0)]).abs();
+            let inside = (0..2000).filter(|&i| error(i) <= half[0] * spreads[i]).count() as f64;
             assert!((inside / 2000.0 - level).abs() < 0.04, "{inside} at {level}");
         }
     }
+}
+
+/// Where a column that matters was missing, little can be said of a row: its interval is wider, and it is no suspect.
+#[test]
+fn rows_of_which_less_is_known_have_wider_intervals_and_are_no_suspects() {
+    let (full, y, _) = friedman(1500, 50);
+    let (full_test, new, _) = friedman(2000, 51);
+    // Column 3 matters most. What takes its place, and whether it does.
+    let mut stream = Stream::new(52, Purpose::Noise, 0);
+    let mut with_gaps = |x: &Mat<f64>| {
+        let missing: Vec<bool> = (0..x.nrows()).map(|_| stream.unit() < 0.05).collect();
+        let x = Mat::from_fn(x.nrows(), x.ncols() + 1, |i, j| match j {
+            3 if missing[i] => 0.5,
+            j if j < x.ncols() => x[(i, j)],
+            _ => f64::from(missing[i]),
+        });
+        (x, missing)
+    };
+    let (x, missing) = with_gaps(&full);
+    let (test, test_missing) = with_gaps(&full_test);
+    let model = Settings::new().fit_regression(&x, &y).unwrap();
+    let Region::UsualHalfWidths(half) = model.region(0.9).unwrap() else { unreachable!() };
+    let predictions = model.predict(&test).unwrap();
+    let spreads = model.spreads(&test, &predictions).unwrap();
+    for gap in [true, false] {
+        let rows: Vec<usize> = (0..2000).filter(|&i| test_missing[i] == gap).collect();
+        let error = |i: usize| (predictions.values()[(i, 0)] - new[(i, 0)]).abs();
+        let held = rows.iter().filter(|&&i| error(i) <= half[0] * spreads[i]).count();
+        let share = held as f64 / rows.len() as f64;
+        // With one width for all: 0.49 of about a hundred such rows.
+        assert!((0.8..0.96).contains(&share), "{gap}: {share}");
+    }
+    let targets = Targets::Values(y);
+    let rows = Labelled { x: x.as_ref(), targets: &targets, weights: None };
+    let left_out = model.leave_one_out(rows, &mut unobserved).unwrap();
+    let audit = Audit::new(&left_out, &targets).unwrap();
+    let suspects = (0..1500).filter(|&i| missing[i] && audit.suspects[i]).count();
+    assert!(suspects <= 4, "{suspects}");
+
+    let again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert_eq!(again.spreads(&test, &predictions).unwrap(), spreads);
+    assert!(model.spreads(&x, &predictions).is_err());
 }
 
 /// On normal noise a narrow kernel is better by chance only. It was once taken in three of 24 draws, distrusted 40 % of the
@@ -193,9 +238,11 @@ fn clean_rows_are_believed_although_a_narrow_kernel_looks_better_by_chance() {
         let model = Settings::new().fit_regression(known, y.subrows(0, 300)).unwrap();
         let distrusted = model.report().downweighted;
         assert!(distrusted < 0.21, "seed {seed}: {distrusted}");
-        let Region::HalfWidths(half) = model.region(0.9).unwrap() else { unreachable!() };
+        let Region::UsualHalfWidths(half) = model.region(0.9).unwrap() else { unreachable!() };
         let found = model.predict(new).unwrap();
-        let within = |i: &usize| (found.values()[(*i, 0)] - y[(300 + i, 0)]).abs() <= half[0];
+        let spreads = model.spreads(new, &found).unwrap();
+        let error = |i: usize| (found.values()[(i, 0)] - y[(300 + i, 0)]).abs();
+        let within = |i: &usize| error(*i) <= half[0] * spreads[*i];
         held += (0..1000).filter(within).count();
     }
     let share = held as f64 / (1000 * draws) as f64;

@@ -209,7 +209,7 @@ fn a_grown_model_is_calibrated_anew() {
     let grown = model.grow(growth, labelled(&x, &targets), &mut unobserved).unwrap();
     // Two nodes cannot follow a sine over two periods, sixty can.
     let width = |model: &Model| {
-        let Region::HalfWidths(half) = model.region(0.9).unwrap() else { unreachable!() };
+        let Region::UsualHalfWidths(half) = model.region(0.9).unwrap() else { unreachable!() };
         2.0 * half[0]
     };
     assert!(width(&model) > 0.5, "{}", width(&model));

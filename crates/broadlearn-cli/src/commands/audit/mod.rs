@@ -34,7 +34,7 @@ Every row is predicted by a model that has learnt all rows but this one (exactly
 that gives rows with wild targets hardly any weight. Rows are numbered from 1, the header not counted.
 With a MODEL, rows that it has not learnt are simply predicted.
 
-score        the residual, in spreads of the trustworthy rows; of 0/1 outputs for classes
+score        the residual, in spreads of trustworthy rows like it; of 0/1 outputs for classes
 weight       what the row counts for in the model, from 0 to 1
 effect       by how much forgetting the row would change predictions (root mean square, scaled target)
 because of   columns whose typical value in this row would change the prediction most: of suspects, and of the
