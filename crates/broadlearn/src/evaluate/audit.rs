@@ -55,6 +55,7 @@ impl Audit {
 #[derive(Clone, Debug, Default)]
 pub struct Auditor {
     distances: Vec<f64>,
+    spreads: Vec<f64>,
     resolution: Resolution,
     classes: Option<Classes>,
 }
@@ -74,8 +75,8 @@ impl Auditor {
             self.classes.get_or_insert_default().add(left_out, given);
         }
         self.resolution.add(left_out, targets);
-        let distances = left_out.distances.iter().zip(&left_out.spreads);
-        self.distances.extend(distances.map(|(distance, spread)| distance / spread));
+        self.distances.extend(&left_out.distances);
+        self.spreads.extend(&left_out.spreads);
         Ok(())
     }
 
@@ -91,7 +92,7 @@ impl Auditor {
         let (scores, mut suspects, contamination) = match self.classes {
             None => {
                 let least = self.resolution.half_unit().max(LEAST_SPREAD);
-                residuals(self.distances, least)
+                residuals(self.distances, &self.spreads, least)
             }
             Some(classes) => (self.distances, classes.suspects(), classes.share_of_wrong()),
         };
@@ -106,12 +107,15 @@ impl Auditor {
     }
 }
 
-/// What residuals tell, whose spread is at least so large.
-fn residuals(distances: Vec<f64>, least: f64) -> (Vec<f64>, Vec<bool>, Share) {
+/// What residuals tell, whose spread is in these proportions and at least so large.
+fn residuals(distances: Vec<f64>, spreads: &[f64], least: f64) -> (Vec<f64>, Vec<bool>, Share) {
     let n = distances.len() as f64;
-    let spread = trustworthy_spread(&distances).max(least);
+    let alike: Vec<f64> = distances.iter().zip(spreads).map(|(d, spread)| d / spread).collect();
+    let usual = trustworthy_spread(&alike);
     let mut scores = distances;
-    scores.iter_mut().for_each(|distance| *distance /= spread);
+    for (distance, spread) in scores.iter_mut().zip(spreads) {
+        *distance /= (usual * spread).max(least);
+    }
     let beyond = |cut: f64| scores.iter().filter(|&&score| score > cut).count() as f64;
     let suspects = scores.iter().map(|&score| score > BEYOND).collect();
     // Errors may be too small to be seen. If their sizes spread evenly, as many hide below the cut as
@@ -233,7 +237,7 @@ mod tests {
             (0..700).map(|i| half_normal((f64::from(i) + 0.5) / 700.0)).collect();
         distances.extend((0..300).map(|i| 20.0 + f64::from(i)));
         assert!((trustworthy_spread(&distances) - 1.0).abs() < 0.02);
-        let (_, suspects, share) = residuals(distances, LEAST_SPREAD);
+        let (_, suspects, share) = residuals(distances, &[1.0; 1000], LEAST_SPREAD);
         assert_eq!(suspects.iter().filter(|suspect| **suspect).count(), 300);
         assert!(share.low < 0.3 && 0.3 <= share.estimate && share.estimate < share.high);
     }
@@ -242,11 +246,11 @@ mod tests {
     fn rounding_errors_are_no_suspects() {
         let mut distances: Vec<f64> = (0..200).map(|i| 1e-9 * f64::from(i % 7)).collect();
         distances[3] = 4e-8;
-        let (_, suspects, share) = residuals(distances.clone(), LEAST_SPREAD);
+        let (_, suspects, share) = residuals(distances.clone(), &[1.0; 200], LEAST_SPREAD);
         assert!(suspects.iter().all(|suspect| !suspect));
         assert_eq!((share.estimate, share.low), (0.0, 0.0));
         distances[3] = 1e-3;
-        let (_, suspects, _) = residuals(distances, LEAST_SPREAD);
+        let (_, suspects, _) = residuals(distances, &[1.0; 200], LEAST_SPREAD);
         assert_eq!(suspects.iter().position(|suspect| *suspect), Some(3));
     }
 
