@@ -147,6 +147,9 @@ pub(super) fn describe(model: &Model) -> Vec<(&'static str, String)> {
             ),
         );
     }
+    if model.has_discriminant() {
+        line("classes", "by multinomial regression on the outputs".into());
+    }
     if let Ok(region) = model.region(0.9) {
         line(
             "90 % of errors",

@@ -4,6 +4,7 @@
 //! rows lie within the q-quantile of the former as q says. Wrong rows among them would widen the
 //! intervals of good ones, so what the wrong rows add to the distribution is taken out of it first.
 
+use super::discriminant::{self, Discriminant};
 use super::distinct::Distinct;
 use super::leave_one_out::LeftOut;
 use super::rows::{Kept, Labelled};
@@ -215,8 +216,8 @@ impl Model {
         Ok(sums.iter().map(|sum| (sum / count / usual).sqrt()).collect())
     }
 
-    /// This model, calibrated on these rows, which it has learnt. Where that cannot be done it stays
-    /// without.
+    /// This model, calibrated on these rows, which it has learnt, with a discriminant where that is better. Where that cannot be done it
+    /// stays without.
     pub(super) fn calibrated(
         self,
         rows: Labelled<'_>,
@@ -232,7 +233,7 @@ impl Model {
         rows: Labelled<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<Self> {
-        self.calibration = None;
+        (self.discriminant, self.calibration) = (None, None);
         if self.first().knowledge.is_none() || self.report().ridge.is_none() {
             return Ok(self);
         }
@@ -247,7 +248,21 @@ impl Model {
         let weights = weights.iter().map(|weight| weight / unit).collect();
         let sample = sample.weighing(weights);
         let rows = sample.rows();
-        let left_out = self.leave_equal_rows_out(rows, observer)?;
+        let mut left_out = self.leave_equal_rows_out(rows, observer)?;
+        if let (Targets::Classes(given), true) = (rows.targets, self.settings().chooses_kernel()) {
+            let ones = vec![1.0; given.len()];
+            let weights = rows.weights.unwrap_or(&ones);
+            let outputs = left_out.predictions.values().as_ref();
+            if Discriminant::may_be_better(outputs, given, weights) {
+                let folds = discriminant::folds(given);
+                let outputs = self.leave_folds_out(rows, &folds, observer)?;
+                self.discriminant =
+                    Discriminant::where_better(outputs.as_ref(), given, weights, &folds);
+            }
+            if self.discriminant.is_some() {
+                left_out = left_out.read_by(&self, rows);
+            }
+        }
         let (good, spread) = match rows.targets {
             Targets::Values(_) => self.good_residuals(&left_out, rows),
             Targets::Classes(given) => (vec![good_misses(&left_out, rows, given)?], None),

@@ -122,6 +122,12 @@ impl CheckedSettings {
         Ok(())
     }
 
+    /// Whether the kernel is, or was, chosen on the training rows: not the method of the paper, but what does best.
+    pub(crate) fn chooses_kernel(&self) -> bool {
+        matches!(self.criterion, Criterion::Robust { sigma: None, .. })
+            && self.procedure.is_fixed_point()
+    }
+
     /// Whether these are the settings of the same model: how a fit goes about it does not matter, and no file tells.
     pub(crate) fn agrees_with(&self, other: &Self) -> bool {
         let Self { open, budget, solver, memory, .. } = self.clone();

@@ -26,7 +26,8 @@ impl Model {
     ) -> Result<Self> {
         let members = self.each(observer, become_other)?;
         let (calibration, continuation) = (self.calibration.clone(), self.continuation.clone());
-        Ok(Self { members, calibration, continuation })
+        let discriminant = self.discriminant.clone();
+        Ok(Self { members, discriminant, calibration, continuation })
     }
 
     /// Changes all members, or none if there is an error. A change must leave its member as it was on

@@ -3,6 +3,7 @@
 use super::calibration::{Calibration, Facts, LEVELS};
 use super::container::{self, Contents, Tensor};
 use super::continuation::{Continuation, SeriesFacts};
+use super::discriminant::Discriminant;
 use super::map_file::{GroupKind, add_map_tensors, read_map};
 use super::spread::{FIGURES, HIGHEST, LOWEST, Spread, SpreadFacts};
 use super::{CheckedSettings, Criterion, Member, Model};
@@ -41,6 +42,9 @@ struct Description {
     report: SolveReport,
     rows: u64,
     knowledge: Option<KnowledgeFacts>,
+    /// Whether classes are told by multinomial regression on the outputs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    discriminant: bool,
     calibration: Option<Facts>,
     /// What the further members of an ensemble have of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -224,6 +228,7 @@ impl Model {
             report: first.report.clone(),
             rows: first.rows,
             knowledge: first.knowledge.as_ref().map(KnowledgeFacts::of),
+            discriminant: self.discriminant.is_some(),
             calibration: self.calibration.as_ref().map(|calibration| calibration.facts),
             members: self.members[1..].iter().map(MemberDescription::of).collect(),
             forecast: self.continuation.as_ref().map(|series| series.facts.clone()),
@@ -243,6 +248,10 @@ impl Model {
                 tensors.push((format!("{name}.factor"), Tensor::Vector(factor)));
                 tensors.push((format!("{name}.offset"), Tensor::Vector(offset)));
             }
+        }
+        if let Some(discriminant) = &self.discriminant {
+            let coefficients = Tensor::Matrix(discriminant.coefficients.as_ref());
+            tensors.push(("discriminant".into(), coefficients));
         }
         if let Some(calibration) = &self.calibration {
             let quantiles = Tensor::Matrix(calibration.quantiles.as_ref());
@@ -290,6 +299,10 @@ impl Model {
             read_scaler(&mut contents, &description.input_scaler, "input_scaler", inputs)?;
         let target_scaler =
             read_scaler(&mut contents, &description.target_scaler, "target_scaler", outputs)?;
+        let discriminant = match description.discriminant {
+            false => None,
+            true => Some(read_discriminant(&mut contents, &description.schema)?),
+        };
         let calibration = match description.calibration {
             None => None,
             Some(facts) => Some(read_calibration(&mut contents, facts, &description.schema)?),
@@ -324,7 +337,12 @@ impl Model {
                 rows,
             })
         });
-        let model = Self { members: members.collect::<Result<_>>()?, calibration, continuation };
+        let model = Self {
+            members: members.collect::<Result<_>>()?,
+            discriminant,
+            calibration,
+            continuation,
+        };
         contents.finish()?;
         model.check_members()?;
         Ok(model)
@@ -363,6 +381,16 @@ fn read_calibration(contents: &mut Contents, facts: Facts, schema: &Schema) -> R
         Some(spread) => Some(read_spread(contents, spread, schema)?),
     };
     Ok(Calibration { quantiles, spread, facts })
+}
+
+fn read_discriminant(contents: &mut Contents, schema: &Schema) -> Result<Discriminant> {
+    if schema.target.task() != Task::Classification {
+        return Err(Error::model("a discriminant of a regression")
+            .expected("a model that `broadlearn fit` wrote"));
+    }
+    let classes = schema.target.outputs();
+    let coefficients = contents.matrix("discriminant", classes + 1, classes)?;
+    Ok(Discriminant { coefficients })
 }
 
 fn read_spread(contents: &mut Contents, facts: SpreadFacts, schema: &Schema) -> Result<Spread> {

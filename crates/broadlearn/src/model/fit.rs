@@ -117,7 +117,7 @@ impl CheckedSettings {
         let mut members = decision.members(self.seed, &scaled, &schema, observer)?;
         members[0].report.candidates = decision.candidates;
         members[0].report.networks = decision.networks;
-        let model = Model { members, calibration: None, continuation: None };
+        let model = Model { members, discriminant: None, calibration: None, continuation: None };
         let model = model.calibrated_on(distinct.rows(), observer)?;
         Ok(if self.compact { model.compact() } else { model })
     }

@@ -486,5 +486,5 @@ fn finished(
             rows: count,
         });
     }
-    Ok(Model { members, calibration: None, continuation: None })
+    Ok(Model { members, discriminant: None, calibration: None, continuation: None })
 }

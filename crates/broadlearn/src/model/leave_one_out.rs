@@ -7,6 +7,12 @@
 //! W_(-i) = W - A^-1 u_i' λ_i e_i / (1 - h_i)
 //! ```
 //!
+//! Several rows may leave together: with G the products u_i A^-1 u_j' of these rows and Λ their weights, the residuals are
+//!
+//! ```text
+//! (I - G Λ)^-1 e = e + G Λ^1/2 (I - Λ^1/2 G Λ^1/2)^-1 Λ^1/2 e
+//! ```
+//!
 //! Residuals and changes of an ensemble are the means of those of its members.
 
 use super::ensemble::Mean;
@@ -15,7 +21,7 @@ use super::rows::{Kept, Labelled};
 use super::{Member, Model, Predictions};
 use crate::error::Result;
 use crate::increment::ledger::{Index, fingerprints};
-use crate::linalg::{parallelism, product, row_blocks};
+use crate::linalg::{parallelism, product, row_blocks, scale_rows};
 use crate::progress::{Observer, report, unobserved};
 use crate::solve::factor::Factor;
 use faer::{Accum, Mat, MatRef};
@@ -26,7 +32,7 @@ use std::borrow::Cow;
 pub struct LeftOut {
     /// What a model without the row says of it.
     pub predictions: Predictions,
-    /// |y - f| of these predictions, in units of the scaled target.
+    /// |y - f| of these predictions, in units of the scaled target; of 0/1 and probabilities, if the model has a discriminant.
     pub distances: Vec<f64>,
     /// How much further off than usual predictions of rows like each are ([`Model::spreads`]).
     pub spreads: Vec<f64>,
@@ -67,6 +73,36 @@ impl Model {
         leaving.predict(rows, &weights, observer)
     }
 
+    /// What a model says of rows that has learnt none of the rows in the same fold, in units of the scaled target: n_f^2 L flops for a fold of
+    /// n_f rows and each member.
+    pub(super) fn leave_folds_out(
+        &self,
+        rows: Labelled<'_>,
+        folds: &[usize],
+        observer: &mut Observer<'_>,
+    ) -> Result<Mat<f64>> {
+        let leaving = self.leaving_out()?;
+        let mut outputs = self.first().scaled_targets(rows);
+        let last = folds.iter().copied().max().unwrap_or(0);
+        for fold in 0..=last {
+            report(observer, "leaving folds out", fold as u64, Some(last as u64 + 1))?;
+            let places: Vec<usize> = (0..folds.len()).filter(|&row| folds[row] == fold).collect();
+            let kept = Kept::select(rows, &places);
+            let rows = kept.rows();
+            let prints = fingerprints(rows.x, rows.targets);
+            let mut mean = Mean::new();
+            for (member, (factor, index)) in self.members.iter().zip(&leaving.members) {
+                mean.add(member.leave_together(rows, factor, &index.totals(&prints))?);
+            }
+            let residuals = mean.finish();
+            for (place, row) in places.into_iter().enumerate() {
+                let into = outputs.row_mut(row).iter_mut();
+                into.zip(residuals.row(place).iter()).for_each(|(into, e)| *into -= e);
+            }
+        }
+        Ok(outputs)
+    }
+
     /// The same as [`leave_one_out`](Self::leave_one_out) for rows that pass by in blocks.
     ///
     /// # Errors
@@ -99,6 +135,20 @@ impl Model {
         removals.see(rows.x, observer)?;
         Ok(removals.effects())
     }
+}
+
+impl LeftOut {
+    /// The same as a model reads these outputs that has found a discriminant in them.
+    pub(super) fn read_by(self, model: &Model, rows: Labelled<'_>) -> Self {
+        let predictions = model.predictions(self.predictions.outputs);
+        let distances = lengths(&(model.first().scaled_targets(rows) - predictions.values()));
+        Self { predictions, distances, ..self }
+    }
+}
+
+/// Of rows.
+fn lengths(rows: &Mat<f64>) -> Vec<f64> {
+    rows.row_iter().map(|row| row.squared_norm_l2().sqrt()).collect()
 }
 
 /// A model that is about to predict rows without themselves, block by block: its factors, and where its rows are on
@@ -174,8 +224,12 @@ impl<'a> LeavingOut<'a> {
             Ok(())
         })?;
         let e = mean.finish();
-        let distances = e.row_iter().map(|e| e.squared_norm_l2().sqrt()).collect();
-        let predictions = self.model.predictions(self.model.first().scaled_targets(rows) - e);
+        let targets = self.model.first().scaled_targets(rows);
+        let predictions = self.model.predictions(&targets - &e);
+        let distances = match self.model.discriminant {
+            None => lengths(&e),
+            Some(_) => lengths(&(targets - predictions.values())),
+        };
         let spreads = self.model.spreads_of(rows.x, predictions.values().as_ref());
         let weights = (0..rows.x.nrows())
             .map(|row| weights.iter().map(|weights| weights[row]).sum::<Option<f64>>())
@@ -316,6 +370,36 @@ impl Member {
         Ok((residuals, leverage))
     }
 
+    /// The residuals of rows that leave together.
+    fn leave_together(
+        &self,
+        rows: Labelled<'_>,
+        factor: &Factor,
+        weights: &[Option<f64>],
+    ) -> Result<Mat<f64>> {
+        let n = rows.x.nrows();
+        let u = self.map.state(self.scaled(rows.x).block(0..n).as_ref());
+        let mut f = Mat::zeros(n, self.w.ncols());
+        product(f.as_mut(), Accum::Replace, u.as_ref(), self.w.as_ref(), parallelism());
+        let e = self.scaled_targets(rows) - f;
+        let mut t = u.transpose().to_owned();
+        factor.solve_lower_in_place(t.as_mut(), parallelism());
+        let mut g = Mat::zeros(n, n);
+        product(g.as_mut(), Accum::Replace, t.transpose(), t.as_ref(), parallelism());
+        let roots: Vec<f64> = weights.iter().map(|weight| weight.unwrap_or(0.0).sqrt()).collect();
+        let rest = Mat::from_fn(n, n, |i, j| {
+            f64::from(u8::from(i == j)) - roots[i] * g[(i, j)] * roots[j]
+        });
+        let mut right = e.clone();
+        scale_rows(right.as_mut(), &roots);
+        let rest = Factor::new(rest, LEAST_REST, parallelism())?;
+        let mut right = rest.solve(right.as_ref(), parallelism());
+        scale_rows(right.as_mut(), &roots);
+        let mut residuals = e;
+        product(residuals.as_mut(), Accum::Add, g.as_ref(), right.as_ref(), parallelism());
+        Ok(residuals)
+    }
+
     /// What forgetting each of these rows would do.
     fn removals(&self, rows: Labelled<'_>, factor: &Factor, weights: &[Option<f64>]) -> Directions {
         let n = rows.x.nrows();
@@ -340,3 +424,40 @@ impl Member {
 
 /// 1 - h is positive; below this it is rounding errors.
 const LEAST_REST: f64 = 1e-10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Settings;
+    use crate::data::Targets;
+
+    #[test]
+    fn folds_that_are_left_out_are_folds_that_were_forgotten() {
+        let x = Mat::from_fn(60, 2, |i, j| ((i * (7 + j) + j) as f64).sin());
+        let classes: Vec<u32> = (0..60).map(|i| (i * i % 7 % 3) as u32).collect();
+        let settings = Settings::new().enhancement_nodes(20).sigma(0.7).ridge(0.01).members(2);
+        let model = settings.fit_classes(&x, &classes).expect("a model");
+        let targets = Targets::Classes(classes);
+        let rows = Labelled { x: x.as_ref(), targets: &targets, weights: None };
+        let folds: Vec<usize> = (0..60).map(|row| row % 7 % 4).collect();
+        let outputs = model.leave_folds_out(rows, &folds, &mut unobserved).expect("outputs");
+        for fold in 0..4 {
+            let places: Vec<usize> = (0..60).filter(|row| folds[*row] == fold).collect();
+            let kept = Kept::select(rows, &places);
+            let mut without = model.clone();
+            let weights = kept.rows();
+            without.forget(Labelled { weights: None, ..weights }, &mut unobserved).expect("known");
+            let found = without.predict(weights.x).expect("predictions");
+            for (place, row) in places.into_iter().enumerate() {
+                for class in 0..3 {
+                    let off = (found.values()[(place, class)] - outputs[(row, class)]).abs();
+                    assert!(off < 1e-8, "row {row}: {off:e}");
+                }
+            }
+        }
+        let alone: Vec<usize> = (0..60).collect();
+        let outputs = model.leave_folds_out(rows, &alone, &mut unobserved).expect("outputs");
+        let left_out = model.leave_one_out(rows, &mut unobserved).expect("predictions");
+        assert!((outputs - left_out.predictions.values()).norm_max() < 1e-9);
+    }
+}

@@ -1,5 +1,6 @@
 //! Models of disjoint sets of rows as one: R and P add.
 
+use super::discriminant::Discriminant;
 use super::{Member, Model};
 use crate::error::{Error, Result};
 
@@ -28,8 +29,15 @@ impl Model {
         let members = (0..count).map(|member| {
             Member::merge(&models.iter().map(|model| &model.members[member]).collect::<Vec<_>>())
         });
+        let members = members.collect::<Result<_>>()?;
+        // Parts of a joint fit have all read their outputs in the same way.
+        let discriminant = models.first().and_then(|first| first.discriminant.clone());
+        let shared = |own: &Discriminant| {
+            models.iter().all(|model| model.discriminant.as_ref() == Some(own))
+        };
+        let discriminant = discriminant.filter(shared);
         // Nobody has judged rows with the model that comes of it.
-        Ok(Self { members: members.collect::<Result<_>>()?, calibration: None, continuation: None })
+        Ok(Self { members, discriminant, calibration: None, continuation: None })
     }
 }
 

@@ -23,6 +23,7 @@ mod grow;
 mod refine;
 mod leave_one_out;
 mod spread;
+mod discriminant;
 mod calibration;
 mod continuation;
 mod merge;
@@ -53,6 +54,7 @@ use crate::features::FeatureMap;
 use crate::increment::Knowledge;
 use crate::preprocess::Scaler;
 use crate::solve::SolveReport;
+use discriminant::Discriminant;
 use faer::MatRef;
 
 /// A fitted model: one network, or several whose outputs are averaged
@@ -64,6 +66,8 @@ use faer::MatRef;
 pub struct Model {
     /// At least one; they differ in seed, nodes and what follows from these.
     members: Vec<Member>,
+    /// What class outputs speak for, where that is not the largest one.
+    discriminant: Option<Discriminant>,
     /// How far its predictions are off; not known to every model.
     calibration: Option<Calibration>,
     /// The series that it forecasts; not of every model.

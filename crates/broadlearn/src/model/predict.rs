@@ -18,8 +18,8 @@ pub struct Predictions {
 }
 
 impl Predictions {
-    /// Regression: the predicted values, one column per target. Classification: the raw outputs, one
-    /// column per class.
+    /// Regression: the predicted values, one column per target. Classification: the outputs, one column per class; or the
+    /// probabilities, of a model that has a [discriminant](Model::has_discriminant).
     pub fn values(&self) -> &Mat<f64> {
         &self.outputs
     }
@@ -49,7 +49,7 @@ impl Predictions {
             .collect()
     }
 
-    /// Class probabilities: outputs clipped to [0.001, 1], divided by their sum.
+    /// Class probabilities: values clipped to [0.001, 1], divided by their sum.
     pub fn probabilities(&self) -> Mat<f64> {
         let mut probabilities = Mat::from_fn(self.len(), self.outputs.ncols(), |i, j| {
             self.outputs[(i, j)].clamp(LEAST_PROBABILITY, 1.0)
@@ -80,6 +80,12 @@ impl Predictions {
 }
 
 impl Model {
+    /// Whether classes are told by multinomial regression on the outputs. That is so if the kernel was chosen and rows that were left out said
+    /// clearly that the largest output is often another class than the right one: classes in a row mask each other.
+    pub fn has_discriminant(&self) -> bool {
+        self.discriminant.is_some()
+    }
+
     /// Predicts the rows of `x` by the mean of the members' outputs. `x` has the model's inputs as columns
     /// (for a table: after encoding by the schema).
     ///
@@ -89,10 +95,12 @@ impl Model {
         self.predictor(Precision::Double).predict(x)
     }
 
-    /// Outputs in the units of the target.
+    /// Outputs in the units of the target, or as the discriminant reads them.
     pub(super) fn predictions(&self, mut outputs: Mat<f64>) -> Predictions {
-        if self.task() == Task::Regression {
-            self.target_scaler().undo(outputs.as_mut());
+        match (self.task(), &self.discriminant) {
+            (Task::Regression, _) => self.target_scaler().undo(outputs.as_mut()),
+            (Task::Classification, Some(discriminant)) => discriminant.apply(outputs.as_mut()),
+            (Task::Classification, None) => {}
         }
         Predictions { task: self.task(), outputs, fell_back: false }
     }

@@ -26,6 +26,7 @@ pub struct RowPredictor<'a> {
     inputs: Vec<f64>,
     state: Vec<f64>,
     outputs: Vec<f64>,
+    probabilities: Vec<f64>,
 }
 
 impl Model {
@@ -37,13 +38,14 @@ impl Model {
             inputs: vec![0.0; self.map().inputs()],
             state: vec![0.0; widest],
             outputs: vec![0.0; self.weights().ncols()],
+            probabilities: vec![0.0; self.weights().ncols()],
         }
     }
 }
 
 impl RowPredictor<'_> {
-    /// What [`Model::predict`] gives for one row of inputs, to rounding: values by target, or the outputs of all
-    /// classes.
+    /// What [`Model::predict`] gives for one row of inputs, to rounding: values by target, or the outputs
+    /// (or probabilities) of all classes.
     ///
     /// # Errors
     /// If the number of inputs is another one, or values are not finite.
@@ -73,6 +75,10 @@ impl RowPredictor<'_> {
             let outputs = self.outputs.len();
             let row = MatMut::from_column_major_slice_mut(&mut self.outputs, 1, outputs);
             self.model.target_scaler().undo(row);
+        }
+        if let Some(discriminant) = &self.model.discriminant {
+            discriminant.apply_to_row(&self.outputs, &mut self.probabilities);
+            return Ok(&self.probabilities);
         }
         Ok(&self.outputs)
     }

@@ -366,6 +366,7 @@ fn descriptions_that_contradict_the_numbers_are_detected() {
     });
     refuse("a ridge that is no ridge", &|model| model["knowledge"]["ridge"] = (-0.5).into());
     refuse("no equations", &|model| model["knowledge"] = Value::Null);
+    refuse("a discriminant that is not there", &|model| model["discriminant"] = true.into());
     refuse("an unknown field", &|model| model["surprise"] = 1.into());
     for field in sound.as_object().unwrap().keys().filter(|field| *field != "knowledge") {
         refuse(&format!("no {field}"), &|model| {

@@ -122,6 +122,24 @@ fn numpy_predicts_the_same_from_the_model_file() {
     }
 }
 
+#[test]
+fn numpy_tells_classes_in_a_row_apart_by_the_discriminant_of_the_model_file() {
+    let test = "numpy_tells_classes_in_a_row_apart_by_the_discriminant_of_the_model_file";
+    let Some(python) = python(test) else { return };
+    let in_a_row = |rows: usize, seed: u64| {
+        let mut stream = Stream::new(seed, Purpose::Noise, 0);
+        let mut text = String::from("size,kind\n");
+        for _ in 0..rows {
+            let size = stream.unit();
+            writeln!(text, "{size},{}", ["a", "b", "c"][(3.0 * size) as usize]).unwrap();
+        }
+        text
+    };
+    let model = fit(Settings::new().enhancement_nodes(0), Task::Classification, &in_a_row(300, 1));
+    assert!(model.has_discriminant());
+    compare(&python, &model, &in_a_row(60, 2), "classes in a row");
+}
+
 /// Without this, a table without surprises could pass for one.
 #[test]
 fn the_table_for_numpy_has_all_surprises() {

@@ -3,7 +3,7 @@
     predict.py MODEL TABLE.csv
 
 Needs numpy and safetensors. Writes one line per row: the numbers of a regression, or the class and
-then the outputs of a classification, separated by tabs.
+then the outputs (or probabilities) of a classification, separated by tabs.
 """
 
 import csv
@@ -180,6 +180,10 @@ def main(model_path, table_path):
         factor = tensors["target_scaler.factor"]
         width = np.where(factor > 0, 1 / np.where(factor > 0, factor, 1), 0)
         outputs = (outputs - tensors["target_scaler.offset"]) * width + tensors["target_scaler.centre"]
+    if model.get("discriminant"):
+        logits = np.column_stack([outputs, np.ones(len(outputs))]) @ tensors["discriminant"]
+        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+        outputs = shares / shares.sum(axis=1, keepdims=True)
     for row in outputs:
         fields = [repr(float(value)) for value in row]
         if target["task"] == "classification":
