@@ -1,7 +1,7 @@
 //! `broadlearn learn`: further rows, without the earlier ones.
 
 use super::stream::{Quarantine, StreamArgs, run_stream};
-use super::update::{UpdateArgs, finish, warn_of_distrust};
+use super::update::{UpdateArgs, finish, warn_of_distrust, warn_of_dropped_discriminant};
 use crate::context::Context;
 use crate::data_args::{DataArgs, load_model, warn_of};
 use crate::fault::Fault;
@@ -110,6 +110,7 @@ pub(crate) fn run(args: &LearnArgs, context: &Context) -> Result<(), Fault> {
         reader = reader.accepting_new_classes();
     }
     let known = on_record(&model).to_vec();
+    let had_discriminant = model.has_discriminant();
     let mut counts = Counts::default();
     // A row is either learnt or in the side file, so that it waits until the model is saved.
     let mut waiting = args.quarantine_out.as_deref().map(Quarantine::waiting).transpose()?;
@@ -151,6 +152,7 @@ pub(crate) fn run(args: &LearnArgs, context: &Context) -> Result<(), Fault> {
     }
     warn_of_distrust(low.max(kept_out), read, context);
     warn_of_copies(known, &model, context);
+    warn_of_dropped_discriminant(had_discriminant, &model, context);
     let low = low as f64 / read as f64;
     words.push_str(&format!("; {:.1} % have a weight below 0.5", 100.0 * low));
     let facts = json!({

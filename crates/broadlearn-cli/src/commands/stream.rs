@@ -3,7 +3,7 @@
 use super::fit::save;
 use super::learn::LearnArgs;
 use super::predict::{Further, Writer, quoted};
-use super::update::warn_of_distrust;
+use super::update::{warn_of_distrust, warn_of_dropped_discriminant};
 use crate::context::{self, Context};
 use crate::data_args::{load_model, warn_of};
 use crate::fault::Fault;
@@ -113,8 +113,10 @@ pub(super) fn run_stream(args: &LearnArgs, context: &Context) -> Result<(), Faul
         context,
     };
     // What was learnt is saved, whatever ends the stream: its end, Ctrl-C, or a bad row.
+    let had_discriminant = run.model.has_discriminant();
     let (outcome, saved) = context::finishing(|| (run.follow(&mut reader), run.save()));
     warn_of(reader.surprises(), &schema, context);
+    warn_of_dropped_discriminant(had_discriminant, &run.model, context);
     saved?;
     run.tell(reader.new_classes())?;
     if context::interrupted() {

@@ -161,6 +161,16 @@ pub(super) fn warn_of_distrust(distrusted: u64, rows: u64, context: &Context) {
     }
 }
 
+/// A model that has learnt new classes may have lost what told the others apart.
+pub(super) fn warn_of_dropped_discriminant(had_one: bool, model: &Model, context: &Context) {
+    if had_one && !model.has_discriminant() {
+        context.warn(
+            "what told the classes apart knows nothing of the new ones and was dropped, with the sets of classes: \
+             `broadlearn refine` finds both anew from all rows",
+        );
+    }
+}
+
 /// Saves the changed model and says so, in words or as JSON.
 pub(super) fn finish(
     model: &Model,

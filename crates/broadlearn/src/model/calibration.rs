@@ -13,6 +13,7 @@ use super::{Member, Model, Predictions};
 use crate::data::{Targets, Task};
 use crate::error::{Error, Result};
 use crate::evaluate::Audit;
+use crate::features::draw::{Purpose, Stream};
 use crate::linalg::{parallelism, slice_of};
 use crate::matrix::IntoMatrix;
 use crate::preprocess::statistics::{self, trustworthy_spread};
@@ -233,15 +234,34 @@ impl Model {
         rows: Labelled<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<Self> {
-        (self.discriminant, self.calibration) = (None, None);
+        self.discriminant = None;
+        let reads_anew = self.task() == Task::Classification && self.settings().chooses_kernel();
+        self.calibrated_by(rows, reads_anew, observer)
+    }
+
+    /// The same with the discriminant that the model has.
+    pub(super) fn calibrated_as_it_reads(
+        self,
+        rows: Labelled<'_>,
+        observer: &mut Observer<'_>,
+    ) -> Result<Self> {
+        let kept = Kept::new(rows);
+        self.calibrated_by(Distinct::of(kept.rows()).rows(), false, observer)
+    }
+
+    fn calibrated_by(
+        mut self,
+        rows: Labelled<'_>,
+        reads_anew: bool,
+        observer: &mut Observer<'_>,
+    ) -> Result<Self> {
+        self.calibration = None;
         if self.first().knowledge.is_none() || self.report().ridge.is_none() {
             return Ok(self);
         }
         let affordable = AFFORDABLE / (self.map().width() as f64).powi(2);
         let most = (affordable as usize).clamp(ENOUGH_ROWS, MOST_ROWS);
-        let every = rows.x.nrows().div_ceil(most).max(1);
-        let places: Vec<usize> = (0..rows.x.nrows()).step_by(every).collect();
-        let sample = Kept::select(rows, &places);
+        let sample = Kept::select(rows, &self.some_of(rows.x.nrows(), most));
         // The unit of the weights has no say.
         let weights = sample.rows().weights.unwrap_or_default();
         let unit = weights.iter().sum::<f64>() / weights.len() as f64;
@@ -249,18 +269,19 @@ impl Model {
         let sample = sample.weighing(weights);
         let rows = sample.rows();
         let mut left_out = self.leave_equal_rows_out(rows, observer)?;
-        if let (Targets::Classes(given), true) = (rows.targets, self.settings().chooses_kernel()) {
+        if let (Targets::Classes(given), true) = (rows.targets, reads_anew) {
             let ones = vec![1.0; given.len()];
             let weights = rows.weights.unwrap_or(&ones);
             let outputs = left_out.predictions.values().as_ref();
             if Discriminant::may_be_better(outputs, given, weights) {
                 let folds = discriminant::folds(given);
                 let outputs = self.leave_folds_out(rows, &folds, observer)?;
-                self.discriminant =
-                    Discriminant::where_better(outputs.as_ref(), given, weights, &folds);
-            }
-            if self.discriminant.is_some() {
-                left_out = left_out.read_by(&self, rows);
+                let found = Discriminant::where_better(outputs.as_ref(), given, weights, &folds);
+                if let Some((discriminant, unseen)) = found {
+                    self.discriminant = Some(discriminant);
+                    left_out =
+                        left_out.with_probabilities(unseen, self.first().scaled_targets(rows));
+                }
             }
         }
         let (good, spread) = match rows.targets {
@@ -281,6 +302,18 @@ impl Model {
         Ok(self)
     }
 
+    /// The numbers of at most so many of n rows, drawn at random: tables may repeat themselves every so many rows.
+    fn some_of(&self, n: usize, most: usize) -> Vec<usize> {
+        if n <= most {
+            return (0..n).collect();
+        }
+        let mut stream = Stream::new(self.settings().seed, Purpose::Sample, 1);
+        let mut places = stream.permutation(n);
+        places.truncate(most);
+        places.sort_unstable();
+        places
+    }
+
     /// The distributions of the residuals of good rows, by target, and the unit in which each row has them.
     fn good_residuals(
         &self,
@@ -294,7 +327,11 @@ impl Model {
         residuals = self.first().scaled_targets(rows) - residuals;
         let alike = self.good_residuals_in(&ones, false, left_out, residuals.as_ref(), weights);
         let values = left_out.predictions.values();
-        let found = Spread::of(rows.x, values.as_ref(), &left_out.distances, weights);
+        // Several targets need not be far off in the same rows.
+        let found = match values.ncols() {
+            1 => Spread::of(rows.x, values.as_ref(), &left_out.distances, weights),
+            _ => None,
+        };
         if let Some((spread, spreads)) = found {
             let good =
                 self.good_residuals_in(&spreads, true, left_out, residuals.as_ref(), weights);
@@ -620,7 +657,7 @@ fn uncalibrated() -> Error {
     Error::model("a model that does not know how far its predictions are off")
         .expected("a model fitted with a ridge on rows that can be left out one by one, and not merged")
         .advice(
-            "refine a merged model with its rows; if each row has something of its own (a category, few rows for \
+            "refine a merged model, or one that has learnt new classes, with all its rows; if each row has something of its own (a category, few rows for \
              many inputs), learn from more rows or leave that out",
         )
 }
@@ -645,7 +682,6 @@ impl Predictions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::features::draw::{Purpose, Stream};
     use crate::solve::RobustLoss;
 
     fn ninety(good: &Good) -> f64 {

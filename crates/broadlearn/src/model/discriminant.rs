@@ -14,6 +14,7 @@ use crate::preprocess::statistics::mean_and_deviation;
 use crate::solve::factor::Factor;
 use crate::state::NormalEquations;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
+use std::ops::RangeInclusive;
 
 /// Multinomial regression on the outputs.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,10 +23,10 @@ pub(super) struct Discriminant {
     pub(super) coefficients: Mat<f64>,
 }
 
-/// Two classes do not mask each other.
-const FEWEST_CLASSES: usize = 3;
-/// Flops of a step that are too many: 5000 rows of 58 classes.
-const TOO_MANY: f64 = 1e9;
+/// Two classes do not mask each other, and with more than these a step takes long: 2e8 multiplications for 5000 rows.
+const CLASSES: RangeInclusive<usize> = 3..=34;
+/// With fewer rows for a coefficient the regression knows the rows by heart.
+const ROWS_PER_COEFFICIENT: usize = 2;
 const FOLDS: usize = 10;
 /// By how many standard errors more classes have to be found.
 const CLEARLY: f64 = 2.5;
@@ -46,7 +47,10 @@ impl Discriminant {
     /// that were left out, the classes that they were given, and their weights, 1 on average.
     pub(super) fn may_be_better(outputs: MatRef<'_, f64>, given: &[u32], weights: &[f64]) -> bool {
         let (n, classes) = outputs.shape();
-        if classes < FEWEST_CLASSES || n as f64 * (classes as f64).powi(3) > TOO_MANY {
+        let enough = n >= ROWS_PER_COEFFICIENT * classes * (classes + 1);
+        // A class of which there is no row would never be found again.
+        let all = || (0..classes).all(|class| given.contains(&(class as u32)));
+        if !(CLASSES.contains(&classes) && enough && all()) {
             return false;
         }
         let regression = Regression::new(outputs, given);
@@ -56,27 +60,28 @@ impl Discriminant {
         })
     }
 
-    /// From the outputs for rows that were left out with all rows of their fold. `None` where the largest output is about as good.
+    /// From the outputs for rows that were left out with all rows of their fold; and the probabilities that the other folds give each
+    /// row. `None` where the largest output is about as good.
     pub(super) fn where_better(
         outputs: MatRef<'_, f64>,
         given: &[u32],
         weights: &[f64],
         folds: &[usize],
-    ) -> Option<Self> {
+    ) -> Option<(Self, Mat<f64>)> {
         let regression = Regression::new(outputs, given);
-        let mut found = vec![0; given.len()];
+        let mut unseen = outputs.to_owned();
         for fold in 0..FOLDS {
             let other = |(weight, own): (&f64, &usize)| if *own == fold { 0.0 } else { *weight };
             let others: Vec<f64> = weights.iter().zip(folds).map(other).collect();
-            let unseen = regression.found(&regression.coefficients(&others)?);
-            let rows = found.iter_mut().zip(unseen).zip(folds).filter(|(_, own)| **own == fold);
-            rows.for_each(|((found, unseen), _)| *found = unseen);
+            let by_others = regression.discriminant(&regression.coefficients(&others)?);
+            for (row, _) in folds.iter().enumerate().filter(|(_, own)| **own == fold) {
+                by_others.apply(unseen.as_mut().subrows_mut(row, 1));
+            }
         }
-        if !finds_clearly_more(&found, &largest(outputs), given, weights) {
+        if !finds_clearly_more(&largest(unseen.as_ref()), &largest(outputs), given, weights) {
             return None;
         }
-        let coefficients = regression.in_units_of_outputs(&regression.coefficients(weights)?);
-        Some(Self { coefficients })
+        Some((regression.discriminant(&regression.coefficients(weights)?), unseen))
     }
 
     /// Outputs become probabilities.
@@ -275,16 +280,17 @@ impl<'a> Regression<'a> {
         largest(logits.as_ref())
     }
 
-    /// Coefficients of the outputs as they are.
-    fn in_units_of_outputs(&self, coefficients: &Mat<f64>) -> Mat<f64> {
+    /// For the outputs as they are.
+    fn discriminant(&self, coefficients: &Mat<f64>) -> Discriminant {
         let classes = self.classes();
-        Mat::from_fn(classes + 1, classes, |j, class| match j {
+        let coefficients = Mat::from_fn(classes + 1, classes, |j, class| match j {
             j if j < classes => coefficients[(j, class)] / self.units[j],
             _ => {
                 let shift = |j: usize| coefficients[(j, class)] * self.centres[j] / self.units[j];
                 coefficients[(classes, class)] - (0..classes).map(shift).sum::<f64>()
             }
-        })
+        });
+        Discriminant { coefficients }
     }
 }
 
@@ -340,7 +346,7 @@ mod tests {
             assert!(Discriminant::may_be_better(outputs.as_ref(), &given, &weights));
             let found =
                 Discriminant::where_better(outputs.as_ref(), &given, &weights, &folds(&given));
-            let found = found.expect("a discriminant");
+            let (found, _) = found.expect("a discriminant");
             let mut probabilities = outputs;
             found.apply(probabilities.as_mut());
             let told = share_of(|row| first_largest(probabilities.as_ref(), row), &right);

@@ -224,8 +224,10 @@ impl Model {
     /// A regression, a compact model, a class that is already known.
     pub fn add_classes(&mut self, names: &[String]) -> Result<()> {
         self.change(&mut unobserved, |_, member, _| member.add_classes(names))?;
-        // It knows nothing of them; a model that is refined finds another.
-        self.discriminant = None;
+        // It knows nothing of them, and intervals knew it; a model that is refined finds others.
+        if self.discriminant.take().is_some() {
+            self.calibration = None;
+        }
         Ok(())
     }
 

@@ -138,10 +138,10 @@ impl Model {
 }
 
 impl LeftOut {
-    /// The same as a model reads these outputs that has found a discriminant in them.
-    pub(super) fn read_by(self, model: &Model, rows: Labelled<'_>) -> Self {
-        let predictions = model.predictions(self.predictions.outputs);
-        let distances = lengths(&(model.first().scaled_targets(rows) - predictions.values()));
+    /// The same with these probabilities of the classes in place of the outputs.
+    pub(super) fn with_probabilities(self, probabilities: Mat<f64>, targets: Mat<f64>) -> Self {
+        let distances = lengths(&(targets - &probabilities));
+        let predictions = Predictions { outputs: probabilities, ..self.predictions };
         Self { predictions, distances, ..self }
     }
 }

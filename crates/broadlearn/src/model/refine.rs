@@ -86,7 +86,7 @@ impl Model {
         self.map_members(observer, |member, observer| {
             member.sibling_by(rows, Weighing::Own, observer)
         })?
-        .calibrated(rows, observer)
+        .calibrated_as_it_reads(rows, observer)
     }
 
     /// The part of one fixed-point step that these rows contribute: a sibling whose R and P have the

@@ -75,6 +75,9 @@ impl Spread {
         for (term, (slope, unit)) in slopes.iter().zip(units).enumerate() {
             figures[(term / 2, 2 + term % 2)] = slope / unit;
         }
+        if is_off(residuals, &left_out) {
+            return None;
+        }
         let low = fits.iter().copied().fold(f64::INFINITY, f64::min).max(LOWEST);
         let high = fits.iter().copied().fold(f64::NEG_INFINITY, f64::max).min(HIGHEST);
         let spreads = left_out.iter().map(|log| log.clamp(low, high).exp()).collect();
@@ -93,6 +96,25 @@ impl Spread {
         }
         logs.iter().map(|log| log.clamp(self.facts.low, self.facts.high).exp()).collect()
     }
+}
+
+/// The part of the rows with the largest spreads that is looked at, if it has so many rows.
+const LARGEST: usize = 8;
+const FEW: usize = 30;
+/// Of noise of any usual kind this share is below half its median size: normal .264, even .25, exponential .29.
+const SMALL: f64 = 0.25;
+
+/// Whether hardly any error is small where errors are large: then the model is off there, for it was misled by wrong rows that lie together,
+/// and what looks like a spread is its own error.
+fn is_off(residuals: &[f64], logs: &[f64]) -> bool {
+    let mut order: Vec<usize> = (0..logs.len()).collect();
+    order.sort_by(|&a, &b| logs[b].total_cmp(&logs[a]));
+    let rows = order.len() / LARGEST;
+    let mut sizes: Vec<f64> = order[..rows].iter().map(|&row| residuals[row]).collect();
+    sizes.sort_unstable_by(f64::total_cmp);
+    let count = rows as f64;
+    let small = sizes.partition_point(|size| *size < 0.5 * sizes[rows / 2]) as f64;
+    rows >= FEW && small < SMALL * count - 3.0 * (SMALL * (1.0 - SMALL) * count).sqrt()
 }
 
 /// Centres and units of the columns, slopes left open; what the logarithm of the spread is a sum of, two terms for each column;
@@ -325,6 +347,27 @@ mod tests {
                 assert!(deviation < 0.15, "{share_of_wrong}: {deviation}");
             }
         }
+    }
+
+    #[test]
+    fn what_the_model_makes_wrong_is_no_spread() {
+        // Where a column is large, it is off by three spreads one way or the other.
+        let (x, predictions, residuals) = rows(6, 1000, |_| 0.0);
+        let spread_of = |off: f64| {
+            let size = |row: usize| {
+                let off = if x[(row, 0)] > 1.0 { 0.01 * off } else { 0.0 };
+                (residuals[row] - off).abs()
+            };
+            let residuals: Vec<f64> = (0..1000).map(size).collect();
+            let x = x.as_ref();
+            Spread::of(x, predictions.as_ref(), &residuals, &[1.0; 1000])
+        };
+        assert!(spread_of(3.0).is_none());
+        // Noise of that size is one.
+        let (x, predictions, residuals) =
+            rows(7, 1000, |row| 1.1 * f64::from(u8::from(row[0] > 1.0)));
+        let weights = vec![1.0; 1000];
+        assert!(Spread::of(x.as_ref(), predictions.as_ref(), &residuals, &weights).is_some());
     }
 
     #[test]
