@@ -56,6 +56,10 @@ pub(crate) struct LearningArgs {
     /// open is then chosen on a part of them [default: half of what is free]
     #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Learning")]
     pub(crate) memory: Option<u64>,
+    /// Whether classes that mask each other may be told by multinomial regression on the outputs, where that is clearly better [default: yes
+    /// if the kernel size is chosen]
+    #[arg(long, value_name = "true|false", help_heading = "Learning")]
+    discriminant: Option<bool>,
     /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Learning")]
     pub(crate) seed: u64,
@@ -242,6 +246,14 @@ pub(crate) fn names<T: Copy + Send + Sync + 'static, const N: usize>(
 }
 
 impl LearningArgs {
+    /// What settings are checked for as long as the target is not known.
+    pub(crate) fn assumed_task(&self) -> Task {
+        match self.discriminant {
+            Some(_) => Task::Classification,
+            None => Task::Regression,
+        }
+    }
+
     /// The settings; wrong ones are said before a long file is read.
     pub(crate) fn settings(&self, task: Task) -> Result<Settings, Fault> {
         let mut settings = self
@@ -267,6 +279,9 @@ impl LearningArgs {
         if self.alpha.is_some() || self.beta.is_some() {
             let (alpha, beta) = (self.alpha.unwrap_or(PENALTY), self.beta.unwrap_or(PENALTY));
             settings = settings.manifold_penalties(alpha, beta);
+        }
+        if let Some(may_be) = self.discriminant {
+            settings = settings.discriminant(may_be);
         }
         if let Some(count) = self.members {
             settings = settings.members(count);

@@ -7,7 +7,7 @@ use crate::data_args::{ColumnArgs, DataArgs, load_model, warn_of};
 use crate::fault::Fault;
 use crate::learning_args::{LearningArgs, share};
 use crate::{format, output};
-use broadlearn::data::{Bound, Part, Samples, TableReader, Targets, Task, TrainingData, split};
+use broadlearn::data::{Bound, Part, Samples, TableReader, Targets, TrainingData, split};
 use broadlearn::evaluate::{Metrics, metrics::Scorer};
 use broadlearn::model::{Member, Passing, TableRows, Training};
 use broadlearn::solve::{NetworkCandidate, SolveReport, Start};
@@ -37,7 +37,7 @@ pub(crate) struct FitArgs {
     model: PathBuf,
     /// Make a sibling of this model: the same columns, settings, scalers and nodes, other rows.
     /// Siblings can be merged
-    #[arg(long, value_name = "MODEL", conflicts_with_all = ["target", "holdout", "ignore", "weight", "task", "max_categories", "loss", "shape", "mixture", "sigma", "ridge", "start", "no_anneal", "steps", "tuning", "image", "patch", "pools", "time_step", "alpha", "beta", "solver", "memory", "tolerance", "max_iterations", "seed", "members", "compact", "recipe", "budget", "feature_groups", "feature_nodes", "enhancement_nodes", "gain", "fan_in", "activation", "input_scaling", "target_scaling"])]
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["target", "holdout", "ignore", "weight", "task", "max_categories", "loss", "shape", "mixture", "sigma", "ridge", "start", "no_anneal", "steps", "tuning", "image", "patch", "pools", "time_step", "alpha", "beta", "solver", "memory", "tolerance", "max_iterations", "discriminant", "seed", "members", "compact", "recipe", "budget", "feature_groups", "feature_nodes", "enhancement_nodes", "gain", "fan_in", "activation", "input_scaling", "target_scaling"])]
     like: Option<PathBuf>,
     /// With --like: weigh the rows by that model's own predictions, and take one step of the fixed
     /// point; the siblings of all shards, merged, are the next step of the joint fit
@@ -71,7 +71,8 @@ struct Score {
 
 pub(crate) fn run(args: &FitArgs, context: &Context) -> Result<(), Fault> {
     let begun = Instant::now();
-    let settings = args.learning.settings(args.columns.task().unwrap_or(Task::Regression))?;
+    let settings =
+        args.learning.settings(args.columns.task().unwrap_or(args.learning.assumed_task()))?;
     if args.one_step && args.like.is_none() {
         return Err(Error::setting("one-step", "no model whose step this is")
             .expected("--like MODEL with --one-step")

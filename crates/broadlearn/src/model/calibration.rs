@@ -235,7 +235,8 @@ impl Model {
         observer: &mut Observer<'_>,
     ) -> Result<Self> {
         self.discriminant = None;
-        let reads_anew = self.task() == Task::Classification && self.settings().chooses_kernel();
+        let reads_anew =
+            self.task() == Task::Classification && self.settings().may_have_discriminant();
         self.calibrated_by(rows, reads_anew, observer)
     }
 

@@ -41,6 +41,9 @@ pub struct CheckedSettings {
     pub(crate) tolerance: f64,
     /// When it is given up.
     pub(crate) max_iterations: usize,
+    /// Whether classes may be told by a discriminant; if not said, where the kernel is chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) discriminant: Option<bool>,
     /// The seed of all random numbers.
     pub(crate) seed: u64,
     /// The number of networks whose outputs are averaged; a file of one has no such field.
@@ -115,6 +118,9 @@ impl CheckedSettings {
             return Err(Error::setting("target_scaling", self.target_scaling.name())
                 .expected("none, for a classification"));
         }
+        if let (Task::Regression, Some(value)) = (task, self.discriminant) {
+            return Err(Error::setting("discriminant", value).expected("a classification"));
+        }
         if self.target_scaling == Scaling::RowZScore {
             return Err(Error::setting("target_scaling", self.target_scaling.name())
                 .expected("a scaling of columns, which can be undone"));
@@ -122,10 +128,11 @@ impl CheckedSettings {
         Ok(())
     }
 
-    /// Whether the kernel is, or was, chosen on the training rows: not the method of the paper, but what does best.
-    pub(crate) fn chooses_kernel(&self) -> bool {
-        matches!(self.criterion, Criterion::Robust { sigma: None, .. })
-            && self.procedure.is_fixed_point()
+    /// Whether classes may be told by a discriminant. Where the kernel is given, that would not be the method of the paper.
+    pub(crate) fn may_have_discriminant(&self) -> bool {
+        let kernel_is_chosen = matches!(self.criterion, Criterion::Robust { sigma: None, .. })
+            && self.procedure.is_fixed_point();
+        self.discriminant.unwrap_or(kernel_is_chosen)
     }
 
     /// Whether these are the settings of the same model: how a fit goes about it does not matter, and no file tells.

@@ -111,6 +111,7 @@ impl Open {
 /// | tolerance | 1e-8 | > 0 | relative change of the outputs at which the fixed point is reached |
 /// | max_iterations | 200 | 1.. | |
 /// | seed | 0 | | another random network |
+/// | discriminant | where the kernel is chosen | | whether classes that mask each other may be told by [multinomial regression](super::Model::has_discriminant) |
 /// | members | chosen | 1..=1000 | more: the mean of so many networks, steadier, as many times slower; 1 where the nodes are given |
 ///
 /// ```
@@ -141,6 +142,7 @@ pub struct Settings {
     anneal: bool,
     tolerance: f64,
     max_iterations: usize,
+    discriminant: Option<bool>,
     seed: u64,
     members: Option<usize>,
     compact: bool,
@@ -182,6 +184,7 @@ impl Settings {
             anneal: true,
             tolerance: 1e-8,
             max_iterations: 200,
+            discriminant: None,
             seed: 0,
             members: None,
             compact: false,
@@ -460,6 +463,14 @@ impl Settings {
         self
     }
 
+    /// Whether classes that mask each other may be told by multinomial regression on the outputs, where rows that were left out say that
+    /// this is clearly better. If not said, yes where the kernel is chosen, no where it is given: that is the published method.
+    #[must_use]
+    pub fn discriminant(mut self, may_be: bool) -> Self {
+        self.discriminant = Some(may_be);
+        self
+    }
+
     /// Whether the model keeps R and P, which later updates need; a compact one does not.
     #[must_use]
     pub fn compact(mut self, compact: bool) -> Self {
@@ -530,6 +541,7 @@ impl Settings {
             anneal: self.anneal,
             tolerance: self.tolerance,
             max_iterations: self.max_iterations,
+            discriminant: self.discriminant,
             seed: self.seed,
             members: self.members.unwrap_or(1),
             compact: self.compact,

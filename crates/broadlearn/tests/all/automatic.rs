@@ -309,7 +309,14 @@ fn classes_in_order_are_told_apart_and_no_suspects() {
     assert!(Model::merge(&[&model, &sibling]).unwrap().has_discriminant());
     // What is given is the method of the paper.
     let plain = Settings::new().enhancement_nodes(50).sigma(1.0).ridge(1.0);
-    assert!(!plain.fit_classes(&x, &given).unwrap().has_discriminant());
+    assert!(!plain.clone().fit_classes(&x, &given).unwrap().has_discriminant());
+    let asked = plain.discriminant(true).fit_classes(&x, &given).unwrap();
+    assert!(asked.has_discriminant());
+    assert!(
+        !Settings::new().discriminant(false).fit_classes(&x, &given).unwrap().has_discriminant()
+    );
+    let y = x.subcols(0, 1).to_owned();
+    assert!(Settings::new().discriminant(true).fit_regression(&x, &y).is_err());
 }
 
 /// On normal noise a narrow kernel is better by chance only. It was once taken in three of 24 draws, distrusted 40 % of the

@@ -2,7 +2,7 @@
 
 use super::judge::{Judged, Sums};
 use super::{Finalist, Sample, Setting, Trial, Tuning, Validation};
-use crate::data::Schema;
+use crate::data::{Schema, Task};
 use crate::error::{Category, Error, Result};
 use crate::features::draw::{Purpose, Stream};
 use crate::model::rows::{Kept, Labelled, target_matrix};
@@ -36,8 +36,10 @@ impl Tuning {
                 break;
             }
         }
-        let mut chosen: Vec<(Settings, Option<(Setting, Judged)>)> =
-            chosen.into_iter().map(|found| (self.settings(&found.0), Some(found))).collect();
+        let mut chosen: Vec<(Settings, Option<(Setting, Judged)>)> = chosen
+            .into_iter()
+            .map(|found| (self.finalist(&found.0, sample.task), Some(found)))
+            .collect();
         if self.automatic {
             chosen.push((self.automatic(), None));
         }
@@ -115,6 +117,15 @@ impl Tuning {
             }
         }
         Ok(found.map(|(_, sigma)| sigma))
+    }
+
+    /// A setting as it is fitted in the end: its kernel was chosen.
+    fn finalist(&self, setting: &Setting, task: Task) -> Settings {
+        let settings = self.settings(setting);
+        match (task, self.loss) {
+            (Task::Classification, Some(_)) => settings.discriminant(true),
+            _ => settings,
+        }
     }
 
     /// What a fit with nothing given has: one network of it.
