@@ -169,37 +169,6 @@ fn classes_keep_their_names() {
         .fails(65, &["unknown.csv, line 2, column `the, class`", "class `maybe`", "`yes`"]);
 }
 
-/// Bins of a number: the largest output is seldom one in the middle.
-#[test]
-fn classes_in_a_row_have_a_discriminant_until_there_is_a_new_one() {
-    let bench = Bench::new();
-    let mut table = String::from("x,class\n");
-    for i in 0..400 {
-        let x = f64::from(i * 37 % 400) / 400.0;
-        let _ = writeln!(table, "{x},c{}", (x * 5.0) as u32);
-    }
-    bench.write("row.csv", &table);
-    let fit = "fit row.csv --target class --enhancement-nodes 0 --model m.broad";
-    bench.run(&format!("{fit} --sigma 1 --ridge 1"));
-    assert!(!bench.run("inspect m.broad").stdout.contains("multinomial"));
-    let masked = bench.run("evaluate m.broad row.csv --json").json();
-    assert!(masked["accuracy"].as_f64().unwrap() < 0.7);
-    for more in ["", " --sigma 1 --ridge 1 --discriminant true"] {
-        bench.run(&format!("{fit}{more}"));
-        assert!(bench.run("inspect m.broad").stdout.contains("multinomial"), "`{more}`");
-        let told = bench.run("evaluate m.broad row.csv --json").json();
-        assert!(told["accuracy"].as_f64().unwrap() > 0.9, "`{more}`: {told}");
-    }
-    bench.write("new.csv", "x,class\n2,later\n2.1,later\n");
-    let learnt = bench.run("learn m.broad new.csv --new-classes");
-    assert!(learnt.stderr.contains("was dropped"), "{}", learnt.stderr);
-    assert!(!bench.run("inspect m.broad").stdout.contains("multinomial"));
-    bench
-        .run("fit row.csv --target x --discriminant true --model n.broad")
-        .fails(2, &["`discriminant`", "a classification"]);
-    assert!(!bench.path("n.broad").exists());
-}
-
 #[test]
 fn columns_are_matched_by_name() {
     let bench = Bench::new();
