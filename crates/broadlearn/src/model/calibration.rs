@@ -14,10 +14,10 @@ use super::rows::{Kept, Labelled};
 use super::spread::{Spread, SpreadFacts};
 use super::{Member, Model, Predictions};
 use crate::data::{Targets, Task};
-use crate::error::{Error, Result};
+use crate::error::{Category, Error, Result};
 use crate::evaluate::Audit;
 use crate::features::draw::{Purpose, Stream};
-use crate::linalg::{parallelism, slice_of};
+use crate::linalg::parallelism;
 use crate::matrix::IntoMatrix;
 use crate::preprocess::statistics::trustworthy_spread;
 use crate::progress::Observer;
@@ -255,8 +255,14 @@ impl Model {
             let outputs = left_out.predictions.values().as_ref();
             if Discriminant::may_be_better(outputs, given, weights) {
                 let folds = discriminant::folds(given);
-                let outputs = self.leave_folds_out(rows, &folds, observer)?;
-                let found = Discriminant::where_better(outputs.as_ref(), given, weights, &folds);
+                let found = match self.leave_folds_out(rows, &folds, observer) {
+                    Ok(outputs) => {
+                        Discriminant::where_better(outputs.as_ref(), given, weights, &folds)
+                    }
+                    // A fold that the others tell nothing about, as with a tiny ridge.
+                    Err(error) if error.category() == Category::Numeric => None,
+                    Err(error) => return Err(error),
+                };
                 if let Some((discriminant, unseen)) = found {
                     self.discriminant = Some(discriminant);
                     left_out =
@@ -317,8 +323,7 @@ impl Model {
                 self.good_residuals_in(&spreads, true, left_out, residuals.as_ref(), weights);
             // Where targets have tails that nobody can foretell, intervals by row may be worse.
             let score = |good: &[Good], spreads: &[f64]| -> f64 {
-                let columns = good.iter().zip(residuals.col_iter());
-                columns.map(|(good, column)| good.score(slice_of(column), spreads, weights)).sum()
+                good.iter().map(|good| good.score(&left_out.distances, spreads, weights)).sum()
             };
             if score(&good, &spreads) < score(&alike, &ones) {
                 return (good, Some(spread));
@@ -353,7 +358,7 @@ impl Model {
             .col_iter()
             .map(|column| {
                 let rows = (0..column.nrows()).filter(kept);
-                let sizes = rows.map(|row| (column[row].abs() / spreads[row], weights[row]));
+                let sizes = rows.map(|row| (column[row].abs(), weights[row]));
                 Good::of(sizes.collect(), f64::INFINITY)
             })
             .collect()
