@@ -5,8 +5,8 @@
 //! ones. So the objective itself is climbed by conjugate gradients, in which U appears only in
 //! products with L x C matrices:
 //!
-//! 1. R of a sample of the rows, 2 L of them, is factored once ([`Preconditioner`]). It preconditions
-//!    everything that follows, whatever the weights: U' Λ U of all rows looks much like it.
+//! 1. R of a sample of the rows, 2 L of them, with U in sixteen bits, is factored once ([`Preconditioner`]). It
+//!    preconditions everything that follows, whatever the weights: U' Λ U of all rows looks much like it.
 //! 2. Start, annealing and some steps at the final kernel size take place on the sample.
 //! 3. All rows join: 4 N L C flops for a step, of some twenty, on U in 32 bits ([`Packed`]).
 //! 4. One exact step in double precision: the weights of the residuals, their R and P, which the
@@ -30,13 +30,16 @@ use slope::{CHANGE_ON_THE_WAY, Goal, Point, Rule, SAMPLE_CHANGE, STEPS_ON_THE_WA
 mod slope;
 
 /// Rows of the sample for every node: with fewer the preconditioner is poor, more cost more than the
-/// steps that they save (MNIST with 5100 nodes: 1.5 L, 2 L and 3 L take about the same time).
+/// steps that they save (MNIST with 5100 nodes: 2 L and 3 L take about the same time, 4 L more).
 const ROWS_PER_NODE: usize = 2;
 const SAMPLE_STEPS: usize = 30;
 /// Times the ridge in the sample's factor: directions in which U hardly varies look even smaller in a sample than they are,
 /// and conjugate gradients take long over what a preconditioner underrates (MNIST with 5100 nodes: 25 steps
-/// with the ridge itself, 22 with four times, 25 with eight times as much).
+/// with the ridge itself, 22 with four times, 25 with eight times as much; 23 with four times and R in sixteen bits).
 const RIDGE_OF_SAMPLE: f64 = 4.0;
+/// Flops of the sample's R from which on rounding U to sixteen bits saves more than it costs in further steps, one or two of twenty: with
+/// 5100 nodes the product takes .4 instead of 1.5 s, with 300 nodes a third less and three steps of thirty more.
+const LONG_PRODUCT: f64 = 2e9;
 /// Outputs of U in 32 bits are good for this; a finer tolerance takes another round, unless U itself is at hand.
 const PACKED_CHANGE: f64 = 1e-7;
 /// The climb ends where an exact step is expected to change the outputs by this part of the tolerance. What is expected
@@ -72,15 +75,22 @@ impl FixedPoint {
         report(observer, "factoring a sample", 0, None)?;
         let mut equations = NormalEquations::empty(nodes, y.ncols());
         let room = memory.saturating_sub(system.bytes_of_equations());
-        packed.visit_first(count, room, |range, u| {
-            let weights = user_in_order.as_deref().map(|user| &user[range.clone()]);
-            equations.add(u, y.subrows(range.start, range.len()), weights, parallelism());
-        });
         let total = user.map_or(n as f64, |user| user.iter().sum());
-        let share = equations.weight() / total;
+        let of_sample = user_in_order.as_deref().map(|user| &user[..count]);
+        let share = of_sample.map_or(count as f64, |user| user.iter().sum()) / total;
+        let ridge_of_sample = if count < n { RIDGE_OF_SAMPLE } else { 1.0 } * ridge * share;
+        let is_long = count as f64 * (nodes as f64).powi(2) > LONG_PRODUCT;
+        let most_noise = is_long.then_some(ridge_of_sample / count as f64);
+        packed.visit_first(count, room, |range, u| {
+            let weights = of_sample.map(|user| &user[range.clone()]);
+            let y = y.subrows(range.start, range.len());
+            match most_noise {
+                Some(noise) => equations.add_roughly(u, y, weights, noise, parallelism()),
+                None => equations.add(u, y, weights, parallelism()),
+            }
+        });
         let (r, p) = equations.into_parts();
-        let more = if count < n { RIDGE_OF_SAMPLE } else { 1.0 };
-        let Some(sample_factor) = sample_factor(r, more * ridge * share)? else { return Ok(None) };
+        let Some(sample_factor) = sample_factor(r, ridge_of_sample)? else { return Ok(None) };
         let threads = rayon::current_num_threads() as u64;
         let room = memory.saturating_sub(
             Preconditioner::bytes(nodes) + threads * Packed::bytes_of_workspace(nodes),
@@ -92,7 +102,7 @@ impl FixedPoint {
         let sample = Slope {
             packed: &packed,
             y: y.subrows(0, count),
-            user: user_in_order.as_deref().map(|user| &user[..count]),
+            user: of_sample,
             ridge: ridge * share,
             error: None,
         };

@@ -19,6 +19,8 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
+mod coarse;
+#[cfg(target_arch = "x86_64")]
 mod panels;
 
 use faer::linalg::matmul::triangular::{self, BlockStructure};
@@ -61,6 +63,23 @@ fn add_by_tiles(
 ) -> bool {
     panels::add::<avx512::Tiles, 8>(r.rb_mut(), u, weights, par)
         || panels::add::<avx2::Tiles, 4>(r, u, weights, par)
+}
+
+/// As [`add`], sooner where the processor can: with U rounded, if that adds no more than `most_noise` to the diagonal for every
+/// row. No weight may be negative, and columns must be contiguous.
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
+pub(crate) fn add_roughly(
+    mut r: MatMut<'_, f64>,
+    u: MatRef<'_, f64>,
+    weights: Option<&[f64]>,
+    most_noise: f64,
+    par: Par,
+) {
+    #[cfg(target_arch = "x86_64")]
+    if coarse::add(r.rb_mut(), u, weights, most_noise, par) {
+        return;
+    }
+    add(r.rb_mut(), u, weights, 1.0, par);
 }
 
 #[cfg(not(target_arch = "x86_64"))]

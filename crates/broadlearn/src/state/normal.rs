@@ -104,6 +104,22 @@ impl NormalEquations {
         self.accumulate(u, y, weights, 1.0, par);
     }
 
+    /// As [`add`](Self::add), with R nearly right: a factor's ridge may grow by `most_noise` a row. No weight may be negative.
+    pub(crate) fn add_roughly(
+        &mut self,
+        u: MatRef<'_, f64>,
+        y: MatRef<'_, f64>,
+        weights: Option<&[f64]>,
+        most_noise: f64,
+        par: Par,
+    ) {
+        self.rows += u.nrows() as u64;
+        self.weight += total(u.nrows(), weights);
+        let flops = u.nrows() as f64 * (u.ncols() as f64).powi(2);
+        gram::add_roughly(self.r.as_mut(), u, weights, most_noise, worth(par, flops));
+        self.accumulate_targets(u, y, weights, 1.0, par);
+    }
+
     /// Takes rows away that were added with these weights.
     pub(crate) fn remove(
         &mut self,
@@ -131,6 +147,17 @@ impl NormalEquations {
         }
         let flops = u.nrows() as f64 * (u.ncols() as f64).powi(2);
         gram::add(self.r.as_mut(), u, weights, sign, worth(par, flops));
+        self.accumulate_targets(u, y, weights, sign, par);
+    }
+
+    fn accumulate_targets(
+        &mut self,
+        u: MatRef<'_, f64>,
+        y: MatRef<'_, f64>,
+        weights: Option<&[f64]>,
+        sign: f64,
+        par: Par,
+    ) {
         let weighted;
         let y = match weights {
             None => y,

@@ -13,7 +13,7 @@
 //! threads change a bit of the result.
 
 use super::StateRows;
-use crate::linalg::{on_threads, row_blocks, slice_of, slice_of_column, split_rows};
+use crate::linalg::{on_threads, rounded, row_blocks, slice_of, slice_of_column, split_rows};
 use faer::{Mat, MatMut, MatRef};
 use std::ops::Range;
 use std::sync::Mutex;
@@ -321,14 +321,6 @@ pub(crate) fn from_rows(rows: &[f64], count: usize, columns: usize) -> Mat<f64> 
         slice_of_column(column).iter_mut().zip(values).for_each(|(into, value)| *into = *value);
     }
     matrix
-}
-
-/// The nearest whole number to one between -2^31 and 2^31. Adding 1.5 * 2^52 leaves it in the lowest bits,
-/// for which, unlike for a call of `round`, every processor has an instruction.
-#[inline(always)]
-fn rounded(value: f64) -> i32 {
-    const SHIFT: f64 = 6_755_399_441_055_744.0;
-    (value + SHIFT).to_bits() as i32
 }
 
 impl Panel {

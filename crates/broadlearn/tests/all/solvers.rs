@@ -102,6 +102,32 @@ fn a_state_in_32_bits_leads_to_the_same_fixed_point() {
     }
 }
 
+/// So many flops that R, which preconditions only, is one of U in sixteen bits.
+#[test]
+fn a_rough_preconditioner_leads_to_the_same_fixed_point() {
+    let problem = Problem { rows: 3000, duplicate_rows: false, ..large(true, 4) };
+    let (x, targets) = (problem.x(), problem.targets());
+    let weights: Vec<f64> = (0..3000).map(|row| [1.0, 0.3, 2.0][row % 3]).collect();
+    // Rounding amounts to a ridge of some 1e-6.
+    for ridge in [1e-2, 1e-5] {
+        let solve = |solver| {
+            let settings = Settings::recipe(Recipe::Rich)
+                .gain(0.7)
+                .enhancement_nodes(850)
+                .sigma(3.0)
+                .ridge(ridge)
+                .stop(1e-6, 60)
+                .solver(solver);
+            let schema = schema(x.ncols(), &targets, 4);
+            let model = fit(settings, &x, &targets, Some(&weights), schema).unwrap();
+            assert!(model.report().converged, "{ridge:e}");
+            model.predict(&x).unwrap().values().to_owned()
+        };
+        let difference = relative(&solve(Solver::Iterative), &solve(Solver::Direct));
+        assert!(difference < 1e-5, "{ridge:e}: {difference:e}");
+    }
+}
+
 #[test]
 fn every_loss_is_climbed() {
     let problem = large(false, 1);

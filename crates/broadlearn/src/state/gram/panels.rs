@@ -204,7 +204,11 @@ fn lanes<const W: usize>(numbers: &mut [f64]) -> &mut [Lanes<W>] {
 }
 
 /// Hands the items out to the threads, one after the other.
-fn share<T: Send>(par: Par, items: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
+pub(super) fn share<T: Send>(
+    par: Par,
+    items: impl Iterator<Item = T> + Send,
+    work: impl Fn(T) + Sync,
+) {
     if par.degree() <= 1 {
         return items.for_each(work);
     }
