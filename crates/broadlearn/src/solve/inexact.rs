@@ -40,6 +40,9 @@ const RIDGE_OF_SAMPLE: f64 = 4.0;
 /// Flops of the sample's R from which on rounding U to sixteen bits saves more than it costs in further steps, one or two of twenty: with
 /// 5100 nodes the product takes .4 instead of 1.5 s, with 300 nodes a third less and three steps of thirty more.
 const LONG_PRODUCT: f64 = 2e9;
+/// The part of the sample's ridge that rounding may amount to. With 5100 nodes, where it is a 23rd, there are 23 steps instead of 22;
+/// with coarser units, where it was an eleventh and a sixth, there were 24 and 27. Twelve steps take as long as the product in double precision.
+const PART_OF_RIDGE: f64 = 0.1;
 /// Outputs of U in 32 bits are good for this; a finer tolerance takes another round, unless U itself is at hand.
 const PACKED_CHANGE: f64 = 1e-7;
 /// The climb ends where an exact step is expected to change the outputs by this part of the tolerance. What is expected
@@ -80,7 +83,7 @@ impl FixedPoint {
         let share = of_sample.map_or(count as f64, |user| user.iter().sum()) / total;
         let ridge_of_sample = if count < n { RIDGE_OF_SAMPLE } else { 1.0 } * ridge * share;
         let is_long = count as f64 * (nodes as f64).powi(2) > LONG_PRODUCT;
-        let most_noise = is_long.then_some(ridge_of_sample / count as f64);
+        let most_noise = is_long.then_some(PART_OF_RIDGE * ridge_of_sample / count as f64);
         packed.visit_first(count, room, |range, u| {
             let weights = of_sample.map(|user| &user[range.clone()]);
             let y = y.subrows(range.start, range.len());

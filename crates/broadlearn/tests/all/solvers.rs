@@ -108,7 +108,7 @@ fn a_rough_preconditioner_leads_to_the_same_fixed_point() {
     let problem = Problem { rows: 3000, duplicate_rows: false, ..large(true, 4) };
     let (x, targets) = (problem.x(), problem.targets());
     let weights: Vec<f64> = (0..3000).map(|row| [1.0, 0.3, 2.0][row % 3]).collect();
-    // Rounding amounts to a ridge of some 1e-6.
+    // Rounding amounts to a ridge of some 1e-6: too much for the smaller ridge.
     for ridge in [1e-2, 1e-5] {
         let solve = |solver| {
             let settings = Settings::recipe(Recipe::Rich)
