@@ -5,10 +5,11 @@
 //! ones. So the objective itself is climbed by conjugate gradients, in which U appears only in
 //! products with L x C matrices:
 //!
-//! 1. R of a sample of the rows, 2 L of them, with U in sixteen bits, is factored once ([`Preconditioner`]). It
+//! 1. R of a sample of the rows, 2 L of them or more, with U in sixteen bits, is factored once ([`Preconditioner`]). It
 //!    preconditions everything that follows, whatever the weights: U' Λ U of all rows looks much like it.
 //! 2. Start, annealing and some steps at the final kernel size take place on the sample.
-//! 3. All rows join: 4 N L C flops for a step, of some twenty, on U in 32 bits ([`Packed`]).
+//! 3. All rows join: 4 N L C flops for a step, of some twenty, on U in 32 bits ([`Packed`]). Near the end one pass over U
+//!    itself tells what is wrong with that.
 //! 4. One exact step in double precision: the weights of the residuals, their R and P, which the
 //!    model keeps anyway, and W. What it changes tells whether the fixed point is reached. If not, its
 //!    factor is the preconditioner of the next round.
@@ -29,9 +30,6 @@ use slope::{CHANGE_ON_THE_WAY, Goal, Point, Rule, SAMPLE_CHANGE, STEPS_ON_THE_WA
 
 mod slope;
 
-/// Rows of the sample for every node: with fewer the preconditioner is poor, more cost more than the
-/// steps that they save (MNIST with 5100 nodes: 2 L and 3 L take about the same time, 4 L more).
-const ROWS_PER_NODE: usize = 2;
 const SAMPLE_STEPS: usize = 30;
 /// Times the ridge in the sample's factor: directions in which U hardly varies look even smaller in a sample than they are,
 /// and conjugate gradients take long over what a preconditioner underrates (MNIST with 5100 nodes: 25 steps
@@ -43,11 +41,11 @@ const LONG_PRODUCT: f64 = 2e9;
 /// The part of the sample's ridge that rounding may amount to. With 5100 nodes, where it is a 23rd, there are 23 steps instead of 22;
 /// with coarser units, where it was an eleventh and a sixth, there were 24 and 27. Twelve steps take as long as the product in double precision.
 const PART_OF_RIDGE: f64 = 0.1;
-/// Outputs of U in 32 bits are good for this; a finer tolerance takes another round, unless U itself is at hand.
-const PACKED_CHANGE: f64 = 1e-7;
 /// The climb ends where an exact step is expected to change the outputs by this part of the tolerance. What is expected
 /// is right to a third or so.
 const PART_OF_TOLERANCE: f64 = 0.6;
+/// An exact step that changes the outputs by so many times what was to be expected does so by rounding errors.
+const SURPRISE: f64 = 10.0;
 /// Rounds after which the plain iteration takes over.
 const MOST_ROUNDS: usize = 4;
 
@@ -63,7 +61,7 @@ impl FixedPoint {
         observer: &mut Observer<'_>,
     ) -> Result<Option<(Solution, Vec<f64>, SolveReport)>> {
         let (n, nodes) = (system.rows(), system.state().width());
-        let count = sample_rows(n, nodes);
+        let count = sample_rows(n, nodes, system.y().ncols());
         let order = match count == n {
             true => (0..n).collect(),
             false => sample_first(n, count),
@@ -127,8 +125,7 @@ impl FixedPoint {
         let mut point = Point { f: Mat::zeros(n, y.ncols()), w };
         packed.outputs(point.w.as_ref(), point.f.as_mut());
         let (mut steps, mut objective) = (0, Vec::new());
-        let least = if packed.is_rounded_for_good() { PACKED_CHANGE } else { 0.0 };
-        let mut goal = (PART_OF_TOLERANCE * self.tolerance).max(least);
+        let mut goal = PART_OF_TOLERANCE * self.tolerance;
         let mut preconditioner = Some(sample_factor);
         let mut error_of_gradient = None;
         let mut change_before = f64::INFINITY;
@@ -143,6 +140,7 @@ impl FixedPoint {
             let most = self.max_iterations.saturating_sub(steps + 1);
             let (rule, end) = (Rule::Loss(loss), Goal::FixedPoint(goal));
             let climb = all.climb(&mut point, rule, &factor, end, most, observer)?;
+            let is_exact = climb.is_exact;
             steps += climb.objective.len();
             objective.extend(climb.objective);
 
@@ -158,9 +156,10 @@ impl FixedPoint {
             let penalty = ridge / (2.0 * sigma * sigma) * squared_norm(point.w.as_ref());
             objective.push(normalised_objective(&losses, user, penalty));
             steps += 1;
-            // A further round goes three times as far as the tolerance: if that does not even halve a small
-            // change, rounding errors are all that is left.
-            let rounding = last_change < SMALL && last_change > 0.5 * change_before;
+            // A small change is the rounding error of the exact step if less was to be expected, or if a further round,
+            // which goes further than the tolerance, does not even halve it.
+            let unexpected = is_exact && last_change > SURPRISE * goal;
+            let rounding = last_change < SMALL && (unexpected || last_change > 0.5 * change_before);
             change_before = last_change;
             let converged = last_change <= self.tolerance || rounding;
             if converged || steps >= self.max_iterations {
@@ -293,13 +292,27 @@ impl ExactStep {
     }
 }
 
-/// The number of rows in the sample: all, unless that would take long and there are many more than
-/// needed.
-fn sample_rows(n: usize, nodes: usize) -> usize {
+/// The number of rows in the sample: all, unless that would take long and many fewer will do. For every node there are at least
+/// two, and more as long as their R takes less than the steps it saves.
+fn sample_rows(n: usize, nodes: usize, outputs: usize) -> usize {
     const LONG: f64 = 1e11;
-    let enough = ROWS_PER_NODE * nodes;
     let flops = n as f64 * (nodes as f64).powi(2);
-    if flops > LONG && n > enough + enough / 2 { enough } else { n }
+    if flops <= LONG {
+        return n;
+    }
+    // In flops of double precision, as long as they take: of the R of as many rows as there are nodes, and of a step.
+    let rows = 0.35 * (nodes as f64).powi(3);
+    let step = (n * nodes) as f64 * (25.0 + 3.0 * outputs as f64);
+    let cost = |per_node: usize| per_node as f64 * rows + steps(per_node) * step;
+    let candidates = 2..=(n / nodes).max(2);
+    let best = candidates.min_by(|a, b| cost(*a).total_cmp(&cost(*b))).unwrap_or(2);
+    let enough = best * nodes;
+    if n > enough + enough / 2 { enough } else { n }
+}
+
+/// About so many steps follow, besides those that no sample spares, with so many rows of the sample for every node.
+fn steps(per_node: usize) -> f64 {
+    12.0 / (per_node as f64).ln()
 }
 
 /// All rows, in short runs that are evenly spread in the table and make up the sample first. Single rows
@@ -311,4 +324,26 @@ fn sample_first(n: usize, count: usize) -> Vec<usize> {
     let (first, rest): (Vec<usize>, Vec<usize>) = (0..runs).partition(|&run| is_chosen(run));
     let rows = |run: usize| run * RUN..((run + 1) * RUN).min(n);
     first.into_iter().chain(rest).flat_map(rows).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_all_rows_or_much_less() {
+        for nodes in [100, 1000, 5100] {
+            for outputs in [1, 10] {
+                let mut before = 0;
+                for n in (12..=26).map(|power| 1_usize << power) {
+                    let count = sample_rows(n, nodes, outputs);
+                    assert!(count == n || (2 * nodes..=2 * n / 3).contains(&count));
+                    // Longer steps are worth a larger sample.
+                    assert!(count == n || before == n / 2 || count >= before, "{n} x {nodes}");
+                    before = count;
+                }
+            }
+        }
+        assert_eq!(sample_rows(20_000, 300, 1), 20_000);
+    }
 }

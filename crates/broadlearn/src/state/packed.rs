@@ -106,23 +106,29 @@ impl<'a> Packed<'a> {
         bytes <= NEAR
     }
 
-    /// Whether nothing tells what rounding has changed.
-    pub(crate) fn is_rounded_for_good(&self) -> bool {
-        self.precision == Precision::Whole && self.whole.is_none()
+    pub(crate) fn is_rounded(&self) -> bool {
+        self.precision == Precision::Whole
     }
 
-    /// U itself, if it is in memory and has been rounded.
-    pub(crate) fn rounded_from(&self) -> Option<MatRef<'a, f64>> {
-        self.whole.filter(|_| self.precision == Precision::Whole)
+    /// Whether U itself is in memory.
+    pub(crate) fn is_at_hand(&self) -> bool {
+        self.whole.is_some()
+    }
+
+    /// The same rows of U itself, which are computed in every pass.
+    pub(crate) fn unrounded(&self) -> Self {
+        let (kept, spare) = (Vec::new(), Mutex::default());
+        Self { order: self.order.clone(), precision: Precision::Double, kept, spare, ..*self }
     }
 
     pub(crate) fn rows(&self) -> &[usize] {
         &self.order
     }
 
-    /// Bytes that a thread needs for panels that are not kept.
+    /// Bytes that a thread needs for panels that are not kept, and for those of U itself.
     pub(crate) fn bytes_of_workspace(nodes: usize) -> u64 {
-        (nodes * PANEL * (size_of::<f64>() + size_of::<i32>())) as u64
+        let (rounded, unrounded) = (size_of::<f64>() + size_of::<i32>(), 2 * size_of::<f64>());
+        (nodes * PANEL * (rounded + unrounded)) as u64
     }
 
     /// The number of panels of which these many bytes hold all or the first.

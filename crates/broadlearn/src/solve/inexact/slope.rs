@@ -7,16 +7,14 @@
 //! gradient is computed.
 
 use crate::error::Result;
-use crate::linalg::{
-    dot, inner, parallelism, product, scale_rows, slice_of, slice_of_column, squared_norm,
-};
+use crate::linalg::{dot, inner, scale_rows, slice_of, slice_of_column, squared_norm};
 use crate::preprocess::statistics;
 use crate::progress::{Observer, report};
 use crate::solve::fixed_point::{PATIENCE, SMALL, annealing, normalised_objective};
 use crate::solve::preconditioner::Preconditioner;
 use crate::solve::{Loss, RobustLoss};
 use crate::state::Packed;
-use faer::{Accum, Mat, MatRef};
+use faer::{Mat, MatRef};
 use std::ops::Range;
 
 /// Conjugate-gradient steps for each set of frozen weights, and at each kernel size of the annealing.
@@ -27,6 +25,8 @@ pub(super) const CHANGE_ON_THE_WAY: f64 = 3e-3;
 pub(super) const SAMPLE_CHANGE: f64 = 3e-2;
 /// So near to the fixed point, relatively, errors of U in 32 bits begin to matter and do not change any more.
 const NEAR: f64 = 1e-4;
+/// The change of the outputs for which U in 32 bits is good, usually. Where U is at hand, more is made sure of.
+const ROUNDING: f64 = 1e-7;
 /// The widest kernel with which all rows begin, in units of their median residual.
 const WIDE: f64 = 3.0;
 
@@ -69,6 +69,8 @@ pub(super) struct Climb {
     pub(super) steps: usize,
     /// The normalised objective after every step; of a loss, that is.
     pub(super) objective: Vec<f64>,
+    /// Whether U itself has told what U in 32 bits gets wrong, if anything, so that the goal is known to be reached.
+    pub(super) is_exact: bool,
 }
 
 /// Residuals and their sample weights.
@@ -202,7 +204,7 @@ impl Slope<'_> {
         most_steps: usize,
         observer: &mut Observer<'_>,
     ) -> Result<Climb> {
-        let mut climb = Climb { steps: 0, objective: Vec::new() };
+        let mut climb = Climb { steps: 0, objective: Vec::new(), is_exact: false };
         let mut at = self.residuals(point, rule);
         let mut way = Way::new(point);
         let mut forecast = Forecast::default();
@@ -219,14 +221,11 @@ impl Slope<'_> {
                 let size = self.size(point, &at);
                 let ahead = |gain: f64, missed: f64| (length * (gain + missed) / size).sqrt();
                 let mut expected = ahead(uphill.gain, forecast.missed_square);
-                if error.is_none()
-                    && expected <= NEAR
-                    && let Some(u) = self.packed.rounded_from()
-                {
+                let matters = change < ROUNDING || self.packed.is_at_hand();
+                if error.is_none() && expected <= NEAR && matters && self.packed.is_rounded() {
                     // From here on what U in 32 bits gets wrong does not change.
-                    product(point.f.as_mut(), Accum::Replace, u, point.w.as_ref(), parallelism());
+                    let exact = self.exact_gradient(point, rule);
                     at = self.residuals(point, rule);
-                    let exact = self.exact_gradient(u, point, &at);
                     error = Some(self.gradient(point, &at, None) - &exact);
                     gradient = exact;
                     forecast = Forecast::default();
@@ -278,6 +277,7 @@ impl Slope<'_> {
                 }
             }
         }
+        climb.is_exact = error.is_some() || !self.packed.is_rounded();
         Ok(climb)
     }
 
@@ -313,11 +313,16 @@ impl Slope<'_> {
         }
     }
 
-    /// The same from U itself.
-    fn exact_gradient(&self, u: MatRef<'_, f64>, point: &Point, at: &Residuals) -> Mat<f64> {
-        let mut gradient = Mat::zeros(point.w.nrows(), point.w.ncols());
-        let weighted = at.weighted();
-        product(gradient.as_mut(), Accum::Replace, u.transpose(), weighted.as_ref(), parallelism());
+    /// The same from U itself, which also gives the outputs anew.
+    fn exact_gradient(&self, point: &mut Point, rule: Rule<'_>) -> Mat<f64> {
+        let weighted = |rows: Range<usize>, f: MatRef<'_, f64>| {
+            let mut e: Mat<f64> = self.y.subrows(rows.start, rows.len()) - f;
+            let weights = self.weights(rule, rows, squared_rows(e.as_ref()));
+            scale_rows(e.as_mut(), &weights);
+            e
+        };
+        let u = self.packed.unrounded();
+        let gradient = u.there_and_back(point.w.as_ref(), point.f.as_mut(), weighted);
         gradient - faer::Scale(self.ridge) * &point.w
     }
 
@@ -351,7 +356,7 @@ impl Slope<'_> {
             return length;
         }
         for _ in 0..EVALUATIONS {
-            let weights = self.weights(rule, line.squares_at(length));
+            let weights = self.weights(rule, 0..q.nrows(), line.squares_at(length));
             let (slope, bound) = line.slope_at(length, &weights, penalty);
             if slope.abs() <= REST * first {
                 break;
@@ -393,7 +398,7 @@ impl Slope<'_> {
     fn residuals(&self, point: &Point, rule: Rule<'_>) -> Residuals {
         let e: Mat<f64> = self.y - &point.f;
         let squares = squared_rows(e.as_ref());
-        let weights = self.weights(rule, squares.clone());
+        let weights = self.weights(rule, 0..squares.len(), squares.clone());
         Residuals { e, squares, weights }
     }
 
@@ -403,7 +408,7 @@ impl Slope<'_> {
         const APART: f64 = 1e-5;
         let squares = &at.squares;
         let further = squares.iter().map(|square| square * (1.0 + APART)).collect();
-        let mut slopes = self.weights(rule, further);
+        let mut slopes = self.weights(rule, 0..squares.len(), further);
         for ((slope, weight), square) in slopes.iter_mut().zip(&at.weights).zip(squares) {
             let step = square * APART;
             *slope = if step > 0.0 { (*slope - weight) / step } else { 0.0 };
@@ -412,13 +417,13 @@ impl Slope<'_> {
     }
 
     /// Sample weights of rows with these squared residuals, the user's multiplied in.
-    fn weights(&self, rule: Rule<'_>, mut squares: Vec<f64>) -> Vec<f64> {
+    fn weights(&self, rule: Rule<'_>, rows: Range<usize>, mut squares: Vec<f64>) -> Vec<f64> {
         match rule {
-            Rule::Frozen(weights) => weights.to_vec(),
+            Rule::Frozen(weights) => weights[rows].to_vec(),
             Rule::Loss(loss) => {
                 loss.weigh(&mut squares);
                 if let Some(user) = self.user {
-                    squares.iter_mut().zip(user).for_each(|(weight, user)| *weight *= user);
+                    squares.iter_mut().zip(&user[rows]).for_each(|(weight, user)| *weight *= user);
                 }
                 squares
             }
