@@ -79,7 +79,7 @@ pub(crate) fn panel_height(rows: usize) -> usize {
     if height.is_power_of_two() { height + 8 } else { height }
 }
 
-/// A panel of U itself, and packed.
+/// A panel of U itself, unless that is in memory, and packed.
 struct Workspace {
     u: Mat<f64>,
     panel: Panel,
@@ -213,13 +213,18 @@ impl<'a> Packed<'a> {
     fn compute<T>(&self, panel: usize, then: impl FnOnce(&mut Panel) -> T) -> T {
         let spare = self.spare.lock().ok().and_then(|mut spare| spare.pop());
         let mut work = spare.unwrap_or_else(|| Workspace {
-            u: Mat::zeros(self.height, self.state.width()),
+            u: Mat::zeros(if self.whole.is_some() { 0 } else { self.height }, self.state.width()),
             panel: self.no_panel(),
         });
         let rows = self.rows_of(panel);
-        let mut u = work.u.as_mut().subrows_mut(0, rows.len());
-        self.state.select_into(&self.order[rows], u.as_mut());
-        work.panel.pack(u.as_ref());
+        match self.whole {
+            Some(u) => work.panel.pack(u.subrows(rows.start, rows.len())),
+            None => {
+                let mut u = work.u.as_mut().subrows_mut(0, rows.len());
+                self.state.select_into(&self.order[rows], u.as_mut());
+                work.panel.pack(u.as_ref());
+            }
+        }
         let found = then(&mut work.panel);
         if let Ok(mut spare) = self.spare.lock() {
             spare.push(work);
