@@ -203,7 +203,9 @@ impl<'a> Block<'a> {
 unsafe fn multiply<K: Kernel>(block: Block<'_>, first: usize, into: &mut [&mut [f64]]) {
     let panels = block.units.len() / LANES;
     for i in (first..panels).step_by(PANELS) {
-        for (j, into) in into.chunks_mut(COLUMNS).enumerate() {
+        // Further columns meet these panels above the diagonal only.
+        let columns = into.chunks_mut(COLUMNS).take(2 * (i + PANELS - first));
+        for (j, into) in columns.enumerate() {
             let (right, half) = (first + j / 2, j % 2);
             let top = i.max(right);
             let b = block.panel(right);
@@ -216,11 +218,10 @@ unsafe fn multiply<K: Kernel>(block: Block<'_>, first: usize, into: &mut [&mut [
             }
             // SAFETY: the caller vouches for the instructions; all panels of a block have as many rows.
             let (tile, count) = unsafe {
-                match panels.min(i + PANELS).saturating_sub(top) {
+                match panels.min(i + PANELS) - top {
                     3 => (K::products([a(0), a(1), a(2)], b, half), 3),
                     2 => (K::products([a(0), a(1)], b, half), 2),
-                    1 => (K::products([a(0)], b, half), 1),
-                    _ => continue,
+                    _ => (K::products([a(0)], b, half), 1),
                 }
             };
             for (c, (column, sums)) in into.iter_mut().zip(&tile).enumerate() {
